@@ -4,6 +4,7 @@
 
 use std::io;
 
+use ferry_trace::answer::Answer;
 use ferry_trace::check::{check, counts};
 use ferry_trace::export::{html, perfetto, svg};
 use ferry_trace::timeline::Timeline;
@@ -25,6 +26,8 @@ fuzz_target!(|bytes: &[u8]| {
     assert_eq!(total, trace.operations.len() as u64);
     let summary = Summary::of(&trace, 60);
     assert!(summary.routes.iter().all(|route| route.times.total <= summary.time()));
+    let answer = Answer::of(&trace, &summary, 60);
+    assert!(answer.in_flight.iter().all(|its| its.time <= trace.about.took));
     draw(&trace);
 });
 

@@ -25,6 +25,13 @@ const DOUBTED: i32 = 3;
 /// Exit code after an interruption.
 const INTERRUPTED: i32 = 130;
 
+/// Line of a record of which no run is missing.
+const COMPLETE: &str = "  \"complete\": true,";
+/// First line of a warning about a failed cell; the second one names the cell.
+const FAILED: &str = "      \"kind\": \"failed\",";
+/// First line of the warning about an interruption.
+const INTERRUPTION: &str = "      \"kind\": \"incomplete\",";
+
 /// Measures the cells without a finished record, then writes the table and the chart.
 pub(crate) fn run(root: &Path) -> Result<(), Failure> {
     let folder = own_folder(root)?;
@@ -116,9 +123,21 @@ fn measure(binary: &Path, cell: &Cell, folder: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns true if a record exists and lacks no run. `ferry lab speeds` reads it completely.
+/// Returns true if a record exists and lacks no run but those of other copiers that failed. `ferry lab speeds` reads it
+/// completely.
 fn is_finished(record: &Path) -> Result<bool, Failure> {
-    Ok(record.exists() && workspace::read(record)?.lines().any(|line| line == "  \"complete\": true,"))
+    Ok(record.exists() && lacks_nothing(&workspace::read(record)?))
+}
+
+/// Looks for `complete`, and for the warnings that `ferry lab copy` adds once no more runs follow: about failed copiers,
+/// and about an interruption. They are lines of their own, because it indents its records and escapes line breaks.
+fn lacks_nothing(record: &str) -> bool {
+    let lines: Vec<&str> = record.lines().collect();
+    let is_there = |line: &str| lines.contains(&line);
+    let failed: Vec<&str> = lines.windows(2).filter(|pair| pair[0] == FAILED).map(|pair| pair[1]).collect();
+    // A row needs both.
+    let is_own = |cell: &&str| cell.ends_with("/cp\",") || cell.ends_with("/ferry\",");
+    is_there(COMPLETE) || (!failed.is_empty() && !failed.iter().any(is_own) && !is_there(INTERRUPTION))
 }
 
 /// Returns the cells' records. Fails if one does not exist or is not finished.
@@ -157,6 +176,15 @@ fn check_age(cells: &[Cell], folder: &Path, binary: &Path) -> Result<(), Failure
     if old.is_empty() { Ok(()) } else { Err(Failure::OldRecords { folder: folder.to_owned(), cells: old }) }
 }
 
+/// Returns the part of README.md: the chart, and the table folded below it, so that the document fits a screen.
+fn section(table: &str) -> String {
+    format!(
+        "![Bars: speeds of ferry, the best other copier and the limit of the machine, relative to GNU cp]({CHART})\n\n\
+         <details><summary>Figures and conditions</summary>\n\n{}\n\n</details>",
+        table.trim_end()
+    )
+}
+
 /// Writes the table into README.md, and the chart.
 fn write(root: &Path, binary: &Path, folder: &Path) -> Result<(), Failure> {
     let readme = root.join("README.md");
@@ -167,7 +195,7 @@ fn write(root: &Path, binary: &Path, folder: &Path) -> Result<(), Failure> {
     let mut command = Command::new(binary);
     command.args(["lab", "speeds", "--svg"]).arg(&chart).args(records(CELLS, folder)?);
     let table = install::text(&mut command, "ferry lab speeds")?;
-    let speeds = format!("![Bars: the same figures as in the table]({CHART})\n\n{table}");
+    let speeds = section(&table);
     let written =
         document::with_speeds(&document, &speeds).ok_or(Failure::Markers { document: readme.clone() })?;
     fs::write(&readme, written).map_err(Failure::path("write", &readme))?;

@@ -81,6 +81,7 @@ async fn copy_item(run: &Arc<Run>, item: &Item) {
         is_apart,
         is_in_new_way: is_new,
     };
+    let mut is_done = true;
     if let Some(is_folder) = repeats(run, &folder, &operand).await {
         run.observer.repeated(&item.source, is_folder);
     } else if is_whole {
@@ -90,10 +91,11 @@ async fn copy_item(run: &Arc<Run>, item: &Item) {
                 walk::copy_tree(run, tree).await;
             }
             Ok(None) => {}
+            Err(kind) if kind.is_cancelled() => is_done = false,
             Err(kind) => run.fail_at(item.source.clone(), target_of(item), kind),
         }
     }
-    run.progress.entries_done.add(1);
+    run.progress.entries_done.add(u64::from(is_done));
     finish::end_one(run, folder).await;
 }
 
@@ -162,10 +164,14 @@ async fn copy_entry(
     };
     let outcome = if let (Some(source), Some(target)) = (&source, &target) {
         let entry = Entry { folder, source, target };
-        entry::copy(run, entry, Listed { kind: None, is_operand: true }).await.unwrap_or_else(|kind| {
-            run.fail(entry, kind);
-            Outcome::Done
-        })
+        match entry::copy(run, entry, Listed { kind: None, is_operand: true }).await {
+            Ok(outcome) => outcome,
+            Err(kind) if kind.is_cancelled() => return Err(kind),
+            Err(kind) => {
+                run.fail(entry, kind);
+                Outcome::Done
+            }
+        }
     } else if run.options.recursive {
         // Without a name on one side it is a folder. One that a link leads to has a name (`-T link t`).
         let follow = source.is_some() && run.options.dereference != Dereference::Never;

@@ -8,6 +8,7 @@ use ferry_io::{Error, File, Io, Operation, Result, Stat, Time, give_way, is_canc
 use sha2::{Digest as _, Sha256};
 
 use crate::identity::{Identity, identity};
+use crate::load::Gate;
 
 #[cfg(test)]
 mod tests;
@@ -101,12 +102,13 @@ impl Hasher {
     }
 }
 
-/// Adds a range of a file to hashers, as far as the file reaches. Returns the offset reached.
+/// Adds a range of a file to hashers, as far as the file reaches. Returns the offset reached. A gate is passed before each
+/// block.
 ///
 /// # Errors
 /// Those of reading.
 pub async fn hash_range(
-    io: &Io,
+    (io, gate): (&Io, Option<&Gate>),
     file: &File,
     range: Range<u64>,
     hashers: &RefCell<Vec<Hasher>>,
@@ -117,6 +119,7 @@ pub async fn hash_range(
     let mut block = io.block().await?;
     let (mut at, mut blocks) = (range.start, 0_u32);
     while at < range.end {
+        Gate::pass(gate).await?;
         let wanted = usize::try_from(range.end - at).unwrap_or(usize::MAX).min(io.block_size());
         let (back, count) = file.read_some_at(block, wanted, at).await;
         let count = count?;
@@ -191,7 +194,12 @@ pub(crate) async fn hash_zeros(count: u64, hashers: &RefCell<Vec<Hasher>>) -> Re
 ///
 /// # Errors
 /// Those of reading.
-pub async fn hash_file(io: &Io, file: &File, seen: &Stat, algorithm: Algorithm) -> Result<Option<Digest>> {
+pub async fn hash_file(
+    (io, gate): (&Io, Option<&Gate>),
+    file: &File,
+    seen: &Stat,
+    algorithm: Algorithm,
+) -> Result<Option<Digest>> {
     let is_seen = |now: Stat| {
         now.is_same_file(seen)
             && now.kind == seen.kind
@@ -202,7 +210,7 @@ pub async fn hash_file(io: &Io, file: &File, seen: &Stat, algorithm: Algorithm) 
         return Ok(None);
     }
     let hasher = RefCell::new(vec![Hasher::new(algorithm)]);
-    hash_range(io, file, 0..seen.size, &hasher).await?;
+    hash_range((io, gate), file, 0..seen.size, &hasher).await?;
     // Asked again: what was written meanwhile has changed the time.
     let is_seen = is_seen(file.stat().await?);
     Ok(hasher.into_inner().pop().map(Hasher::finish).filter(|_| is_seen))

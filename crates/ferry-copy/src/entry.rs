@@ -94,6 +94,7 @@ pub(crate) async fn copy(run: &Arc<Run>, entry: Entry<'_>, listed: Listed) -> Re
 pub(crate) async fn end_run(run: &Arc<Run>, folder: &Arc<Folder>, last: Last<'_>) {
     let Last { listed, end } = last;
     let entry = Entry::of(folder, &listed.name);
+    let mut is_done = true;
     match end {
         End::Left(left) => {
             let seen = Seen { follow: false, stat: None, ahead: Ahead::Free };
@@ -102,12 +103,13 @@ pub(crate) async fn end_run(run: &Arc<Run>, folder: &Arc<Folder>, last: Last<'_>
                 Err(kind) => Err(kind),
             };
             if let Err(kind) = ended {
+                is_done = !kind.is_cancelled();
                 run.fail(entry, kind);
             }
         }
         End::Unclosed(error, _held) => plain::give_up_unclosed(run, entry, error).await,
     }
-    run.progress.entries_done.add(1);
+    run.progress.entries_done.add(u64::from(is_done));
 }
 
 /// Decides about the target before the source is opened.

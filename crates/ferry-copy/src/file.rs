@@ -18,7 +18,7 @@ use crate::links::{CopyIdentity, NameClaim, NameLook, SourceIdentity};
 use crate::meta;
 use crate::mode::TargetMode;
 use crate::place::Entry;
-use crate::report::{CpMeans, During as _, FailureKind, Verb};
+use crate::report::{CpMeans, During as _, Explained, FailureKind, Verb};
 use crate::run::{Details, Run};
 use crate::staging::Staged;
 use crate::sync;
@@ -244,7 +244,9 @@ async fn move_bytes(
     let moved = bytes::move_all(run, entry.folder, stat, content, target).await?;
     run.tally.count_bytes(moved.method, moved.bytes);
     if run.options.explain {
-        run.observer.explained(&entry.source_path(), moved.method, moved.why);
+        let source = &entry.source_path();
+        let (method, bytes, why) = (moved.method, moved.bytes, moved.why);
+        run.observer.explained(&Explained { source, method, why, bytes });
     }
     let digest = match &target.trail {
         Some(trail) => Some(Box::pin(trail.finish(run, &target.file)).await?),

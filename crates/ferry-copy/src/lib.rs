@@ -64,7 +64,7 @@ pub use naming::{Backup, Control, Naming};
 pub use options::{Dereference, Direct, Existing, Item, Make, Options, Preserve, Reflink, Resume, Sparse};
 pub use paths::{split_last, without_trailing_slashes};
 pub use report::{
-    Copied, CpMeans, Failure, FailureKind, Hashed, Method, Observer, PartNote, PartState, Progress, Question,
-    Summary, Unfinished, Verb,
+    Copied, CpMeans, Explained, Failure, FailureKind, Hashed, Method, Observer, PartNote, PartState,
+    Progress, Question, Summary, Unfinished, Verb,
 };
 pub use staging::is_hidden;

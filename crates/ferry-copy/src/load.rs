@@ -12,7 +12,7 @@
 //! Limits: the write-back of pages that the run has written goes on meanwhile, and counts as others' I/O. So do own
 //! requests in flight that take longer than [`SETTLE`]: many files at once, or a slow device, can make the run pause
 //! without others. Requests that do not come to the gate go on: the rest of a long listing, the attributes of a folder at
-//! its end, the hash of a single file for `--manifest`, syncing.
+//! its end, syncing.
 
 use std::fmt;
 use std::num::NonZeroU8;

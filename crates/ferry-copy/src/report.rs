@@ -25,8 +25,8 @@ pub trait Observer: Send + Sync {
     /// Returns true if the user wants the target replaced; only called with [`crate::Existing::Ask`], by one thread. It
     /// may wait for the answer until `is_over` returns true.
     fn agrees(&self, target: &Path, question: Question, is_over: &dyn Fn() -> bool) -> bool;
-    /// Method of a file's copy and the reason for it; only called with [`crate::Options::explain`].
-    fn explained(&self, source: &Path, method: Method, why: &str);
+    /// The bytes of a file were copied; only called with [`crate::Options::explain`].
+    fn explained(&self, explained: &Explained<'_>);
     /// One path failed; the run goes on.
     fn failed(&self, failure: &Failure);
     /// A target is left incomplete, after its failure was reported or because the run was interrupted.
@@ -48,6 +48,19 @@ pub struct Hashed<'a> {
     pub digest: Digest,
     /// Its attributes.
     pub stat: &'a Stat,
+}
+
+/// A file whose bytes were copied, and how.
+#[derive(Debug, Clone, Copy)]
+pub struct Explained<'a> {
+    /// The source's path.
+    pub source: &'a Path,
+    /// Method of the copy.
+    pub method: Method,
+    /// Reason for the method.
+    pub why: &'static str,
+    /// Number of bytes.
+    pub bytes: u64,
 }
 
 /// A target that is neither complete nor removed.
@@ -351,6 +364,17 @@ pub enum FailureKind {
 }
 
 impl FailureKind {
+    /// Returns the kernel's answer, if it is the reason.
+    #[must_use]
+    pub fn error(&self) -> Option<&ferry_io::Error> {
+        if let Self::Io { error, .. } | Self::LinkToCopy { error, .. } | Self::KeptAside { error, .. } = self
+        {
+            Some(error)
+        } else {
+            None
+        }
+    }
+
     /// Returns true if the end of the run is the reason, which is no failure of the path.
     pub(crate) fn is_cancelled(&self) -> bool {
         matches!(self, Self::Io { error, .. } | Self::LinkToCopy { error, .. } if error.is_cancelled())
@@ -364,7 +388,7 @@ pub struct Progress {
     pub entries_found: Counter,
     /// Bytes of the regular files found; a file with several names counts once.
     pub bytes_found: Counter,
-    /// Entries done, failed ones among them.
+    /// Entries done, failed ones among them, and not those that the end of the run has cut short.
     pub entries_done: Counter,
     /// Bytes of files that stay as they are, because the target has them already.
     pub bytes_passed: Counter,

@@ -279,6 +279,11 @@ impl Run {
         Gate::pass(self.gate.as_deref())
     }
 
+    /// Returns what hashing a file needs.
+    pub(crate) fn io_and_gate(&self) -> (&Io, Option<&Gate>) {
+        (&self.io, self.gate.as_deref())
+    }
+
     /// Returns the bytes of a large file that are moved at once.
     pub(crate) fn piece(&self) -> u64 {
         let paid = self.pace.as_ref().map_or(u64::MAX, Pace::piece);

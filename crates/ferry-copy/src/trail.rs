@@ -103,7 +103,8 @@ impl Trail {
 
     async fn read(&self, run: &Run, target: &File, end: u64) -> Result<(), FailureKind> {
         let range = self.at.get()..end;
-        let reached = hash_range(&run.io, target, range, &self.hasher).await.during(Verb::ReadTarget)?;
+        let reached =
+            hash_range(run.io_and_gate(), target, range, &self.hasher).await.during(Verb::ReadTarget)?;
         self.at.set(reached);
         Ok(())
     }
@@ -159,7 +160,7 @@ pub(crate) async fn of_target(
             opened => opened?,
         };
         let stale = Error { operation: Operation::Read, cause: Cause::Errno(Errno::STALE) };
-        hash_file(&run.io, &file, seen, algorithm).await?.ok_or(stale)
+        hash_file(run.io_and_gate(), &file, seen, algorithm).await?.ok_or(stale)
     };
     hashed.await.during(Verb::Hash)
 }

@@ -200,7 +200,9 @@ async fn copy_entries(
         };
         let entry = Entry::of(folder, &listed.name);
         let found = Listed { kind: listed.kind, is_operand: false };
+        let mut is_done = true;
         let outcome = entry::copy(run, entry, found).await.unwrap_or_else(|kind| {
+            is_done = !kind.is_cancelled();
             run.fail(entry, kind);
             Outcome::Done
         });
@@ -214,7 +216,7 @@ async fn copy_entries(
         } else if may_be_folder(run, &listed) {
             run.walk_shrinks();
         }
-        run.progress.entries_done.add(1);
+        run.progress.entries_done.add(u64::from(is_done));
         Ok(())
     });
     // Ends early only in a cancelled run.

@@ -26,5 +26,5 @@ pub use events::{Asked, CompletionMet, Event, Gauge, Key, Opener, SubmitReason};
 pub use recorder::name_fiber;
 pub(crate) use recorder::*;
 pub(crate) use recording::{Clock, Recording, Role};
-pub use recording::{ProgramsRecording, Recorded, Tracing};
+pub use recording::{FILE_VARIABLE, KERNEL_VARIABLE, ProgramsRecording, Recorded, Tracing};
 pub(crate) use subject::{finished, name_of, queued, ran, result_of, started, stored};

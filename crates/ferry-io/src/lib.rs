@@ -36,6 +36,7 @@ compile_error!("ferry-io needs Linux: it is built on openat2, copy_file_range, g
 
 mod buffers;
 mod cancel;
+pub mod child;
 mod choose;
 mod concurrent;
 mod confine;
@@ -106,6 +107,7 @@ pub use name::Name;
 pub use open_how::OpenHow;
 pub use options::{Backend, Options, RingFlag, RingMode, RouteChoice};
 pub use paths::Paths;
+pub use ring::{Sighting, Unseen, sightings};
 pub use route::{Reason, Route};
 pub use run::{Io, can_name_open_files, does_syncfs_report, is_superuser, run, user};
 pub use rustix::io::Errno;

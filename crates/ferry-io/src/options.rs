@@ -118,6 +118,9 @@ pub struct Options {
     /// Registers the blocks with each ring, so that their pages are pinned once instead of at each request. All of them
     /// are then resident from the start. Default off.
     pub registered_buffers: bool,
+    /// Submits reads and writes while other fibers still have to run, so that the device has work meanwhile. If off, a
+    /// batch is submitted once no fiber can run, which makes the fewest calls. Default on.
+    pub early_batches: bool,
     /// Collects what only costs time: hand-overs to kernel workers, and the backend for a run that needed none. Default
     /// off.
     pub observe: bool,
@@ -148,6 +151,7 @@ impl Options {
             route: RouteChoice::default(),
             sim: None,
             registered_buffers: false,
+            early_batches: true,
             observe: false,
             trace: None,
         }

@@ -4,7 +4,7 @@
 //! call, and sleeps in it if the worker asks. A request that the kernel answers with EINTR or EAGAIN is tried again,
 //! and then goes to the pool. Parts: `setup` (flags, degrading, refusals), `request` (a request as an entry, an answer
 //! as an outcome), `enter` (the call, and each completion), `flight` (requests in flight), `chain` (open, read, close
-//! on direct descriptors).
+//! on direct descriptors), `sighting` (a ring of its own for a measurement).
 //!
 //! Invariants: a request, with its memory and descriptors, belongs to the ring from `push` until its last completion
 //! (guard: `dropping_a_runtime_reaps_direct_reads`). Requests in flight never owe more completions than fit in the
@@ -21,6 +21,7 @@ mod enter;
 mod flight;
 mod request;
 mod setup;
+mod sighting;
 
 use std::sync::Arc;
 
@@ -37,6 +38,7 @@ use crate::ring::flight::{Flight, Flights, MOST_SLOTS, Step, Token};
 use crate::ring::request::Registered;
 use crate::ring::setup::Opcodes;
 pub(crate) use crate::ring::setup::probe;
+pub use crate::ring::sighting::{Sighting, Unseen, sightings};
 use crate::route::{Reason, Route};
 use crate::shared::{RingPermit, Shared};
 use crate::slots::Key;

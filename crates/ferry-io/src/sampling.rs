@@ -165,6 +165,9 @@ pub enum Refusal {
     /// The limit of descriptors is too low for this number of processors.
     #[error("it needs more descriptors than the limit allows (RLIMIT_NOFILE)")]
     Descriptors,
+    /// The program that started this one records the kernel.
+    #[error("FERRY_TRACE_KERNEL=0 leaves it out")]
+    LeftOut,
     /// Anything else.
     #[error("{0} failed: {1}")]
     Failed(&'static str, Errno),

@@ -25,7 +25,8 @@ mod tests;
 
 /// Maximum attempts to reach the state.
 const ATTEMPTS: usize = 3;
-/// Brings the caches into `state` for the files of `sample`, then loads `programs` again.
+/// Brings the caches into `state` for the files of `sample`, then loads `programs` again. Without files there is
+/// nothing to read for a warm cache, and no proof.
 ///
 /// # Errors
 /// Fails if the caches cannot be dropped or the files cannot be read.
@@ -35,7 +36,16 @@ pub fn prepare(state: State, sample: &Sample, programs: &[PathBuf]) -> Result<Op
             rustix::fs::sync();
             Ok(None)
         }
+        State::Warm if sample.is_none() => {
+            rustix::fs::sync();
+            Ok(None)
+        }
         State::Warm => warm(sample).map(Some),
+        State::Cold if sample.is_none() => {
+            drop_caches()?;
+            programs.iter().for_each(|program| wake(program));
+            Ok(None)
+        }
         State::Cold => cold(sample, programs).map(Some),
     }
 }
@@ -69,7 +79,7 @@ fn warm(sample: &Sample) -> Result<Proof, Failure> {
             break;
         }
         all_was_read = true;
-        read_all(sample.root())?;
+        sample.roots().iter().try_for_each(|root| read_all(root))?;
         rustix::fs::sync();
         proof = ask();
     }

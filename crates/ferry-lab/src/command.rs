@@ -3,36 +3,31 @@
 //! A command runs without a shell, in its own process group, with empty standard input. Its output goes to a file in
 //! memory, so that its last line can be reported if it fails. An interrupt ends the whole process group.
 
+mod measured;
+mod process;
 mod words;
 
 use std::ffi::{OsStr, OsString};
-use std::io::{Read, Seek};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use ferry_io::event::label;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fd::OwnedFd;
-use rustix::io::retry_on_intr;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
+use self::process::{aside, await_end, cannot_run, has_ended, last_words, prepare, text};
 use crate::error::Failure;
-use crate::message::{quoted, reason};
+use crate::message::quoted;
 use crate::search_path::find_program;
 use crate::stop::Stop;
 
-pub use words::words;
+pub use self::measured::{Measured, OutputTo, measure};
+pub use self::words::{line, words};
 
 #[cfg(test)]
 mod tests;
 
-/// Time for a command to end after SIGTERM.
-const GRACE: Duration = Duration::from_secs(3);
 /// Time limit of `--version`.
 const VERSION_LIMIT: Duration = Duration::from_secs(5);
-/// Maximum length, in characters, of a failed command's reported output.
-const LAST_WORDS: usize = 300;
 
 /// A program and its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -127,80 +122,23 @@ fn filled(argument: &OsStr, source: &Path, target: &Path) -> OsString {
 /// As [`Stranger::run`].
 pub fn time(command: &mut Command, stop: &Stop) -> Result<Returned, Failure> {
     let name = command.get_program().to_owned();
-    let failed =
-        |error: &std::io::Error| Failure::Run(format!("{} can't be run: {}", quoted(&name), reason(error)));
+    let failed = |error: &std::io::Error| cannot_run(&name, error);
     let (mut printed, mut said) = (aside().map_err(|e| failed(&e))?, aside().map_err(|e| failed(&e))?);
-    let run = label::current();
-    if !run.is_empty() {
-        command.env(label::VARIABLE, run);
-    }
-    command.stdin(Stdio::null());
+    prepare(command);
     command.stdout(printed.try_clone().map_err(|e| failed(&e))?);
     command.stderr(said.try_clone().map_err(|e| failed(&e))?);
-    std::os::unix::process::CommandExt::process_group(command, 0);
     stop.check()?;
     let start = Instant::now();
     let mut child = command.spawn().map_err(|error| failed(&error))?;
-    let status = wait(&mut child, stop).map_err(|error| failed(&error))?;
+    // It is reaped even if it could not be awaited, because it was killed then.
+    let ended = await_end(Pid::from_child(&child), stop).and(child.wait());
+    let status = ended.map_err(|error| failed(&error))?;
     let seconds = start.elapsed().as_secs_f64();
     stop.check()?;
     if !status.success() {
         return Err(Failure::Run(format!("{} failed: {}", quoted(&name), last_words(&mut said, status))));
     }
     Ok(Returned { seconds, printed: text(&mut printed) })
-}
-
-/// A file in memory for a command's output. A pipe would have to be read while the command is timed.
-fn aside() -> std::io::Result<std::fs::File> {
-    Ok(rustix::fs::memfd_create("output", rustix::fs::MemfdFlags::CLOEXEC)?.into())
-}
-
-fn text(file: &mut std::fs::File) -> String {
-    let mut bytes = Vec::new();
-    if file.rewind().and_then(|()| file.read_to_end(&mut bytes)).is_err() {
-        bytes.clear();
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
-fn last_words(said: &mut std::fs::File, status: ExitStatus) -> String {
-    let said = text(said);
-    let line = said.trim().lines().last().unwrap_or_default();
-    if line.is_empty() { status.to_string() } else { line.chars().take(LAST_WORDS).collect() }
-}
-
-/// Waits for a child's end. If the experiment is stopped meanwhile, ends the child's process group.
-fn wait(child: &mut Child, stop: &Stop) -> std::io::Result<ExitStatus> {
-    let process = Pid::from_child(child);
-    let end = pidfd_open(process, PidfdFlags::empty())?;
-    let mut ready =
-        [PollFd::new(&end, PollFlags::IN), PollFd::from_borrowed_fd(stop.descriptor(), PollFlags::IN)];
-    // A signal ends poll(2) with EINTR even with SA_RESTART.
-    retry_on_intr(|| poll(&mut ready, None))?;
-    if !ready[0].revents().is_empty() {
-        return child.wait();
-    }
-    for signal in [Signal::TERM, Signal::KILL] {
-        // Fails if the group has ended meanwhile.
-        kill_process_group(process, signal).ok();
-        if has_ended(&end, GRACE)? {
-            break;
-        }
-    }
-    child.wait()
-}
-
-/// Waits up to `limit` for the end of a process.
-fn has_ended(end: &OwnedFd, limit: Duration) -> std::io::Result<bool> {
-    let mut ready = [PollFd::new(end, PollFlags::IN)];
-    Ok(retry_on_intr(|| poll(&mut ready, Some(&timespec(limit))))? > 0)
-}
-
-fn timespec(time: Duration) -> Timespec {
-    Timespec {
-        tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: time.subsec_nanos().into(),
-    }
 }
 
 /// Loads a program into memory after the caches were dropped: its file, and the libraries that `--version` needs.
@@ -231,11 +169,11 @@ pub fn version(program: &Path) -> String {
 /// Waits up to `limit`, then kills the child.
 fn ended_within(child: &mut Child, limit: Duration) -> std::io::Result<Option<ExitStatus>> {
     let process = Pid::from_child(child);
-    let end = pidfd_open(process, PidfdFlags::empty())?;
-    if !has_ended(&end, limit)? {
+    let end = pidfd_open(process, PidfdFlags::empty()).map_err(std::io::Error::from);
+    let ended = end.and_then(|end| has_ended(&end, limit));
+    if !matches!(ended, Ok(true)) {
         kill_process_group(process, Signal::KILL).ok();
-        child.wait()?;
-        return Ok(None);
     }
-    child.wait().map(Some)
+    let status = child.wait()?;
+    Ok(ended?.then_some(status))
 }

@@ -16,6 +16,7 @@ use crate::experiment::Experiment;
 use crate::machine::Ticks;
 use crate::needs;
 use crate::record::Record;
+use crate::record::warning::Warning;
 use crate::recording::{is_recorded, tell_recordings};
 use crate::session::{Observer, Session};
 use crate::stop::Stop;
@@ -47,10 +48,13 @@ pub fn conduct(
     stop: &Stop,
 ) -> Result<Ended, Failure> {
     let Prepared { settings, mut store, place, machine } = prepared(experiment, request)?;
-    needs::check(&experiment.needs(&settings)?, &place)?;
+    let needs = experiment.needs(&settings)?;
+    let met = if experiment.makes_files() { needs::check } else { needs::met };
+    met(&needs, &place)?;
     if experiment.spec().is_measured {
         observer.note(&format!("seed {}", store.record.seed));
-        for warning in warnings::of_machine(&machine) {
+        let concerns_it = |warning: &Warning| experiment.makes_files() || !warning.kind.is_of_place();
+        for warning in warnings::of_machine(&machine).into_iter().filter(concerns_it) {
             observer.note(&format!("note: {warning}"));
             store.record.warn(warning);
         }

@@ -33,6 +33,9 @@ pub enum Failure {
     /// A copy differs from its source; the other cells are still measured.
     #[error("{0}")]
     Differs(String),
+    /// A run failed, so that there is nothing to compare the other cells with.
+    #[error("{0}")]
+    Aborted(String),
     /// Interrupted by a signal.
     #[error("interrupted")]
     Interrupted,
@@ -45,7 +48,12 @@ impl Failure {
         match self {
             Self::Misuse(_) => 2,
             Self::Interrupted => 130,
-            Self::Unmet(_) | Self::File { .. } | Self::Tree(_) | Self::Run(_) | Self::Differs(_) => 1,
+            Self::Unmet(_)
+            | Self::File { .. }
+            | Self::Tree(_)
+            | Self::Run(_)
+            | Self::Differs(_)
+            | Self::Aborted(_) => 1,
         }
     }
 

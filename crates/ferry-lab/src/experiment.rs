@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::error::Failure;
+use crate::headline::Headline;
 use crate::needs::Need;
 use crate::plot::Plot;
 use crate::record::{Cell, Measure, Record, Scale};
@@ -69,6 +70,16 @@ pub trait Experiment: Sync {
         None
     }
 
+    /// Returns true if it makes files in its work folder, or in the folder to work in.
+    fn makes_files(&self) -> bool {
+        true
+    }
+
+    /// Returns the number of uncounted runs of each cell.
+    fn warm_ups(&self, scale: Scale) -> u64 {
+        self.spec().warm_ups(scale)
+    }
+
     /// Returns the meaning of its figures, the most important one first.
     fn measures(&self) -> Vec<Measure>;
 
@@ -100,4 +111,9 @@ pub trait Experiment: Sync {
 
     /// Returns the documents' findings and whether they held here.
     fn verdicts(&self, record: &Record) -> Vec<Verdict>;
+
+    /// Returns the answer to its main question.
+    fn headline(&self, record: &Record) -> Headline {
+        Headline::of_verdicts(&self.verdicts(record))
+    }
 }

@@ -11,14 +11,18 @@
 //! measured here are passed to `Session::leave_out` with the reason.
 //!
 //! `verdicts` compares the interval of a ratio with the documents' finding, and states both in a sentence.
+//! `headline` answers the experiment's main question (`headlines.rs`).
 
 mod cache;
 mod copies;
 pub(crate) mod copy;
 mod disk;
 mod evict;
+mod handovers;
+mod headlines;
 mod limits;
 mod ring;
+mod run;
 mod strategies;
 mod syscalls;
 mod tree;
@@ -41,8 +45,10 @@ pub const ALL: &[&dyn Experiment] = &[
     &disk::Disk,
     &cache::Cache,
     &syscalls::Syscalls,
+    &handovers::Handovers,
     &when::When,
     &evict::Evict,
+    &run::Run,
 ];
 
 /// Returns the experiment with this name.

@@ -1,9 +1,15 @@
-//! Exports a record as CSV, Markdown, or JSON for current-bench.
+//! Exports a record as text, Markdown, CSV, or JSON for current-bench.
+
+mod conditions;
+mod markdown;
+mod text;
+mod told;
 
 use serde_json::{Value, json};
 
-use crate::experiment::Experiment;
-use crate::record::{Record, Scale};
+pub use self::markdown::markdown;
+pub use self::text::text;
+use crate::record::Record;
 use crate::statistics::median;
 
 #[cfg(test)]
@@ -45,51 +51,6 @@ fn csv_line(fields: &[String]) -> String {
         }
     };
     fields.iter().map(quoted).collect::<Vec<_>>().join(",") + "\n"
-}
-
-/// Tables, verdicts and warnings.
-#[must_use]
-pub fn markdown(experiment: &dyn Experiment, record: &Record) -> String {
-    let mut out = format!("## ferry lab {}\n\n{}\n\n", record.experiment, machine(record));
-    for table in experiment.tables(record) {
-        out += &table.markdown();
-        out += "\n";
-    }
-    for (title, lines) in [
-        ("Findings", experiment.verdicts(record).iter().map(ToString::to_string).collect::<Vec<_>>()),
-        ("Warnings", record.warnings.iter().map(ToString::to_string).collect()),
-    ] {
-        if !lines.is_empty() {
-            out += &format!("### {title}\n\n");
-            lines.iter().for_each(|line| out += &format!("- {line}\n"));
-            out += "\n";
-        }
-    }
-    out
-}
-
-/// One line on the machine and the scale.
-#[must_use]
-pub fn machine(record: &Record) -> String {
-    let machine = &record.machine;
-    let (place, processor) = (&machine.place, &machine.processor);
-    let scale = match record.scale {
-        Scale::Default => "",
-        Scale::Quick => ", quick",
-        Scale::AsPublished => ", as published",
-    };
-    let device = place.device.as_ref().map(|device| format!(" on {}", device.name)).unwrap_or_default();
-    format!(
-        "Linux {}, {} x {}, {} of memory, {}{device}; {} of each cell{scale}, seed {}, {}",
-        machine.kernel,
-        processor.usable,
-        if processor.model.is_empty() { "processor" } else { &processor.model },
-        crate::units::figure(crate::units::real(machine.memory.total_bytes), "B"),
-        place.filesystem,
-        crate::warnings::counted(usize::try_from(record.runs).unwrap_or(usize::MAX), "run"),
-        record.seed,
-        record.started,
-    )
 }
 
 /// The format that current-bench reads and in which document 003 prints its results. Each cell is a result, each

@@ -6,10 +6,12 @@
 //! - before: [`settings`] (parameters), [`needs`] (requirements), [`machine`] (hardware and filesystem)
 //! - during: [`session`], [`schedule`] (order of the runs), [`cache`] (cold and warm, proved), [`command`], [`load`],
 //!   [`stop`], [`work`] (the folder for all files)
-//! - after: [`record`], [`statistics`], [`warnings`], [`table`], [`plot`], [`export`], [`published`] (the documents'
-//!   figures), [`verdict`] (findings that held), [`report`], [`speeds`] (README's table)
+//! - after: [`record`], [`statistics`], [`warnings`], [`headline`] (the answer), [`table`], [`plot`], [`export`],
+//!   [`published`] (the documents' figures), [`verdict`] and [`claims`] (findings that hold), [`report`], [`speeds`]
+//!   (README's table)
 
 pub mod cache;
+pub mod claims;
 pub mod clock;
 pub mod command;
 pub mod conduct;
@@ -17,6 +19,7 @@ mod error;
 pub mod experiment;
 pub mod experiments;
 pub mod export;
+pub mod headline;
 pub mod limits;
 pub mod load;
 pub mod machine;

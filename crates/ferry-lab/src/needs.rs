@@ -79,7 +79,7 @@ pub enum Unmet {
     Root,
 }
 
-/// Checks that `folder` is usable and that every need is met.
+/// Checks that `folder` is usable, that files can be made in it, and that every need is met.
 ///
 /// # Errors
 /// The first need that is not met.
@@ -94,6 +94,14 @@ pub fn check(needs: &[Need], folder: &Path) -> Result<(), Unmet> {
         return Err(known(Errno::ROFS));
     }
     access(folder, Access::WRITE_OK | Access::EXEC_OK).map_err(known)?;
+    met(needs, folder)
+}
+
+/// Checks that every need is met.
+///
+/// # Errors
+/// The first need that is not met.
+pub fn met(needs: &[Need], folder: &Path) -> Result<(), Unmet> {
     needs.iter().try_for_each(|need| need.check(folder))
 }
 

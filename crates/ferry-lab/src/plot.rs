@@ -1,4 +1,5 @@
-//! Plots of records, as SVG: a dot for each run, medians with their intervals, and labels beside the series.
+//! Plots of records, as SVG: a dot for each run, medians with their intervals, and labels beside the series. There is
+//! no interval of too few runs.
 //!
 //! Plotting libraries add backends, fonts and legends, but lack colours as CSS variables (dark mode), labels beside
 //! lines and text for screen readers; hence own code. The colours are Okabe and Ito's, which colour-blind people can
@@ -13,6 +14,7 @@ mod svg;
 
 use crate::record::{Cell, Record};
 use crate::statistics::Interval;
+use crate::table::measured;
 use crate::units::{plain, real, size};
 
 use self::picture::Room;
@@ -96,6 +98,17 @@ impl Plot {
         }
     }
 
+    /// Returns true if there are enough figures for an interval.
+    fn has_intervals(&self) -> bool {
+        match &self.kind {
+            PlotKind::Strips(strips) => strips.iter().any(|strip| strip.summary.median.is_enough()),
+            PlotKind::Lines { lines, .. } => {
+                lines.iter().flat_map(|line| &line.points).any(|(_, _, found)| found.is_enough())
+            }
+            PlotKind::Bars { bars, .. } => bars.iter().any(|bar| bar.ratio.is_enough()),
+        }
+    }
+
     /// Returns the plot for a page with [`STYLE`], once for wide screens and once for phones; the style shows one of
     /// them.
     #[must_use]
@@ -121,10 +134,7 @@ impl Plot {
     /// Returns a description for screen readers.
     #[must_use]
     pub fn words(&self) -> String {
-        let text = |interval: &Interval| {
-            let middle = crate::units::figure(interval.middle, &self.unit);
-            format!("{middle} ({})", crate::table::between(interval, &self.unit))
-        };
+        let text = |interval: &Interval| measured(interval, &self.unit);
         let parts: Vec<String> = match &self.kind {
             PlotKind::Strips(strips) => strips
                 .iter()
@@ -141,6 +151,7 @@ impl Plot {
                 .collect(),
             PlotKind::Bars { names, bars } => bars::words(names, bars),
         };
-        format!("{}, medians and 95 % intervals: {}.", self.measure, parts.join("; "))
+        let what = if self.has_intervals() { "medians and 95 % intervals" } else { "medians" };
+        format!("{}, {what}: {}.", self.measure, parts.join("; "))
     }
 }

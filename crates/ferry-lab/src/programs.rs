@@ -1,8 +1,8 @@
 //! The documents' programs: their `cp -r`, on this runtime instead of eio.
 //!
 //! Each runs in its own process (the hidden command `ferry lab strategy`), because programs are timed as commands. As
-//! in eio there is one worker and a ring of 64 entries with 64 blocks, and every operation goes to the ring. A file
-//! has one block in flight, except in [`Program::Blocks`].
+//! in eio there is one worker and a ring of 64 entries with 64 blocks, every operation goes to the ring, and a batch is
+//! submitted once no fiber can run. A file has one block in flight, except in [`Program::Blocks`].
 
 mod breadth_first;
 mod depth_first;
@@ -12,7 +12,7 @@ mod file;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use ferry_io::{Options, RouteChoice, run};
+use ferry_io::{Options, RouteChoice, Stats, run};
 
 use self::depth_first::Order;
 use self::entry::EntryAt;
@@ -67,13 +67,15 @@ pub struct ProgramOptions {
     pub max_fibers: usize,
     /// Route of all operations.
     pub route: RouteChoice,
+    /// Set to count hand-overs to kernel workers, which costs time.
+    pub observe: bool,
 }
 
-/// Copies `source` to `target`, which must not exist.
+/// Copies `source` to `target`, which must not exist, and returns the run's counters.
 ///
 /// # Errors
 /// The first operation that failed.
-pub fn copy(how: &ProgramOptions, source: &Path, target: &Path) -> Result<(), Failure> {
+pub fn copy(how: &ProgramOptions, source: &Path, target: &Path) -> Result<Stats, Failure> {
     const ENTRIES: u32 = 64;
     let options = Options {
         queue_depth: ENTRIES,
@@ -81,9 +83,11 @@ pub fn copy(how: &ProgramOptions, source: &Path, target: &Path) -> Result<(), Fa
         block_size: how.block_bytes,
         workers: NonZeroUsize::MIN,
         route: how.route,
+        early_batches: false,
+        observe: how.observe,
         ..Options::default()
     };
-    let (copied, _) = run(&options, async |io| {
+    let (copied, stats) = run(&options, async |io| {
         let (source, target) = (EntryAt::open(&io, source)?, EntryAt::open(&io, target)?);
         match how.program {
             Program::Sequential => {
@@ -99,5 +103,6 @@ pub fn copy(how: &ProgramOptions, source: &Path, target: &Path) -> Result<(), Fa
         }
     })
     .map_err(Failure::Setup)?;
-    copied
+    copied?;
+    Ok(stats)
 }

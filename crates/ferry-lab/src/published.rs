@@ -20,15 +20,58 @@ pub struct Published {
 /// Machines of the documents, by number.
 pub const MACHINES: &[(&str, &str)] = &[
     ("000", "not said"),
-    ("001", "m5d.large: 2 vCPU, 8 GiB, 75 GiB NVMe SSD; Linux 5.10"),
+    (
+        "001",
+        "m5d.large: 2 vCPU, 8 GiB; 75 GiB NVMe SSD, to which its overwrites wrote 92 MB/s, with O_DIRECT 69 MB/s; Linux 5.10",
+    ),
     ("002", "two processors that take no device interrupts, 16 fio workers"),
-    ("003", "Intel SSD SSDPEKKF512G7L, Debian, Linux 6.1"),
-    ("004", "i7-7600U at 2.8 GHz, Intel SSD 6000p of 512 GB"),
+    (
+        "003",
+        "4 processors; Intel SSD SSDPEKKF512G7L, of which users report sequential reads of 782 MB/s and writes of 519 \
+         MB/s; Debian, Linux 6.1",
+    ),
+    (
+        "004",
+        "i7-7600U at 2.8 GHz; Intel SSD 6000p of 512 GB, advertised with 430 MB/s, to which dd wrote 490 MB/s",
+    ),
 ];
 
 /// Returns the tables of one experiment.
 pub fn of(experiment: &str) -> impl Iterator<Item = &'static Published> {
     ALL.iter().filter(move |table| table.experiment == experiment)
+}
+
+/// Title of document 002's counts of what ran task work.
+pub(crate) const TASK_WORK: &str = "What ran the completions' task work";
+
+/// Tables of the documents beside tables of the experiments: the experiment, the beginning of the document's title, and
+/// a part of the experiment's title.
+const BESIDE: &[(&str, &str, &str)] = &[
+    ("copy", "3,905 files of 4 KiB", "small"),
+    ("copy", "3,905 files of 4 KiB", "large-3905"),
+    ("copy", "On a cold cache", "cold"),
+    ("copy", "What to expect of the device", "dd"),
+    ("copy", "480 MB in files of 4 KiB", "wide"),
+    ("copy", "780 MB in files of 1 MiB", "large,"),
+    ("copy", "780 MB in files of 1 MiB", "large ("),
+    ("disk", "2,171 users' figures", "Direct I/O"),
+    ("handovers", "Writes to regular files", "Requests that the kernel handed"),
+    ("ring", "Throughput against the plain ring", "COOP relative to the plain ring"),
+    ("ring", "Throughput against the plain ring", "Effect of each load"),
+    ("ring", "What ran the completions' task work", "What ran task work"),
+    ("ring", "Functions whose task work was added", "Functions that ran task work"),
+    ("strategies", "Flow.copy of one file", "One block of one file in flight"),
+    ("syscalls", "Submissions for 3,905 files", "dfs, two fibers a folder"),
+];
+
+/// Returns the tables that belong beside an experiment's table with this title.
+pub fn beside(experiment: &str, title: &str) -> impl Iterator<Item = &'static Published> {
+    let starts: Vec<&str> = BESIDE
+        .iter()
+        .filter(|(name, _, part)| *name == experiment && title.contains(part))
+        .map(|(_, start, _)| *start)
+        .collect();
+    of(experiment).filter(move |table| starts.iter().any(|start| table.title.starts_with(start)))
 }
 
 const MILLISECOND: f64 = 1e-3;
@@ -98,9 +141,17 @@ pub const ALL: &[Published] = &[
         ],
     },
     Published {
+        document: "001",
+        experiment: "write",
+        title: "Time to write the requests of 5 GiB to the submission queue: double-digit milliseconds",
+        columns: &["at least", "at most"],
+        units: &["s", "s"],
+        rows: &[("io_uring", &[Some(10.0 * MILLISECOND), Some(99.0 * MILLISECOND)])],
+    },
+    Published {
         document: "002",
         experiment: "ring",
-        title: "What ran the completions' task work",
+        title: TASK_WORK,
         columns: &["page fault", "interrupt between processors", "system call"],
         units: &["", "", ""],
         rows: &[
@@ -115,6 +166,26 @@ pub const ALL: &[Published] = &[
         columns: &["at least", "at most"],
         units: &["x", "x"],
         rows: &[("COOP_TASKRUN", &[Some(1.15), Some(1.20)]), ("with busy.c", &[Some(0.5), Some(0.5)])],
+    },
+    Published {
+        document: "002",
+        experiment: "ring",
+        title: "Functions whose task work was added, in calls of task_work_add",
+        columns: &["calls"],
+        units: &[""],
+        rows: &[
+            ("tctx_task_work", &[Some(9_779_140.0)]),
+            ("____fput", &[Some(1_291.0)]),
+            ("task_numa_work", &[Some(58.0)]),
+        ],
+    },
+    Published {
+        document: "003",
+        experiment: "handovers",
+        title: "Writes to regular files that are handed to a kernel worker",
+        columns: &["share"],
+        units: &["x"],
+        rows: &[("XFS", &[Some(0.0)]), ("other filesystems", &[Some(1.0)])],
     },
     Published {
         document: "003",

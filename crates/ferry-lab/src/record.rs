@@ -17,7 +17,7 @@ use crate::cache::{Proof, State};
 use crate::machine::Machine;
 use crate::statistics::{Interval, Summary, ratio};
 pub use value::Value;
-use warning::Warning;
+use warning::{Warning, WarningKind};
 
 #[cfg(test)]
 pub(crate) mod tests;
@@ -164,7 +164,9 @@ impl Measure {
         let units: &[&str] = match self.unit.as_str() {
             "s" => &["s"],
             "ns" => &["ns"],
+            "B" => &["b"],
             "B/s" => &["b", "s"],
+            "1/s" => &["1", "s"],
             _ => &[],
         };
         let words: Vec<&str> = self.name.split('_').filter(|word| !units.contains(word)).collect();
@@ -283,6 +285,15 @@ impl Record {
     #[must_use]
     pub fn ratio_to_base(&self, cell: &Cell, measure: &str) -> Option<Interval> {
         self.ratio(self.cell(cell.base.as_deref()?)?, cell, measure)
+    }
+
+    /// Returns true if it lacks no runs but those of cells that failed. Only the end of an experiment sets
+    /// `complete`, or adds the warnings about failed cells; `--resume` removes both.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        let has = |kind: WarningKind| self.warnings.iter().any(|warning| warning.kind == kind);
+        let is_judged = has(WarningKind::Failed) && !has(WarningKind::Incomplete);
+        self.complete || (is_judged && self.cells.iter().all(|cell| cell.is_complete(self.runs)))
     }
 
     /// Adds a warning unless it is present.

@@ -1,8 +1,9 @@
 //! The report: records as one HTML page without network access or scripts.
 //!
-//! Called by `ferry lab report`. The page shows the machines and, for each record, verdicts, warnings, plots, tables
-//! beside the documents' published ones, and every figure of every run. A content security policy forbids loading
-//! anything; `html` escapes all texts of records.
+//! Called by `ferry lab report`. The page shows the answer of each record, with its plot. Folded below it are claims,
+//! warnings, further plots, tables beside the documents' published ones, and every figure of every run. Answers, plots
+//! and decided claims are printed, and what the reader has opened. A content security policy forbids loading anything;
+//! `html` escapes all texts of records.
 //!
 //! For keyboards and screen readers, scrolling regions can be focused, plots have descriptions, and no meaning depends
 //! on colour alone. 100 runs of 60 cells are about 2 MB.
@@ -36,12 +37,12 @@ pub fn page(sources: &[Source]) -> String {
     let mut out = head(&title);
     out += "<header>\n<h1>Results of ferry lab</h1>\n";
     out += "<p>The documents' experiments, repeated. Times and rates are medians with 95&nbsp;% confidence intervals; ";
-    out += "ratios compare runs of the same round.</p>\n</header>\n";
+    out += "ratios compare runs of the same round. Fewer than five runs have no interval.</p>\n</header>\n";
     out += &contents(&sections);
     out += "<main id=\"main\" tabindex=\"-1\">\n";
     out += &overview(&sections);
-    out += &machines::all(sources);
     sections.iter().for_each(|section| out += &section.html());
+    out += &machines::all(sources);
     out += &format!("</main>\n<footer><p>Made by ferry {}.</p></footer>\n", env!("CARGO_PKG_VERSION"));
     out += "</body>\n</html>\n";
     out
@@ -63,7 +64,7 @@ fn head(title: &str) -> String {
 fn contents(sections: &[Section<'_>]) -> String {
     let mut out = String::from(
         "<nav aria-labelledby=\"contents\">\n<h2 id=\"contents\">Contents</h2>\n<ul>\n\
-         <li><a href=\"#overview\">Overview</a></li>\n<li><a href=\"#machines\">Where</a></li>\n",
+         <li><a href=\"#overview\">Overview</a></li>\n",
     );
     for section in sections {
         out += &format!("<li>{}\n<ul>\n", link(&section.id, &section.title));
@@ -72,28 +73,31 @@ fn contents(sections: &[Section<'_>]) -> String {
         }
         out += "</ul></li>\n";
     }
-    out + "</ul>\n</nav>\n"
+    out + "<li><a href=\"#machines\">Machines</a></li>\n</ul>\n</nav>\n"
 }
 
-/// A row for each record: scale, runs, outcomes and reliability.
+/// The answer of each record, and a row with scale, runs, outcomes and reliability.
 fn overview(sections: &[Section<'_>]) -> String {
     let mut grid = Grid::new("overview-table", "Records on this page");
-    grid.columns(["record", "taken", "scale", "cells", "runs", "findings", "to be trusted"]);
+    grid.columns(["record", "to be trusted", "claims", "scale", "cells", "runs", "taken"]);
     for section in sections {
         let record = section.record();
         let runs: usize = record.cells.iter().map(|cell| cell.runs.len()).sum();
         grid.row([
             link(&section.id, &section.title),
-            html::escaped(&minute(&record.started)),
+            trust(section),
+            outcomes(section),
             scale(record.scale).to_owned(),
             record.cells.len().to_string(),
             runs.to_string(),
-            outcomes(section),
-            trust(section),
+            html::escaped(&minute(&record.started)),
         ]);
     }
+    let answer = |section: &Section<'_>| (section.title.clone(), html::escaped(&section.headline.answer));
+    let answers: Vec<(String, String)> = sections.iter().map(answer).collect();
+    let answers = html::terms(answers.iter().map(|(title, answer)| (title.as_str(), answer.clone())));
     format!(
-        "<section aria-labelledby=\"overview\">\n<h2 id=\"overview\">Overview</h2>\n{}</section>\n",
+        "<section aria-labelledby=\"overview\">\n<h2 id=\"overview\">Overview</h2>\n{answers}{}</section>\n",
         grid.html()
     )
 }
@@ -103,7 +107,7 @@ fn minute(time: &str) -> String {
     time.chars().take("2026-08-01T12:00".len()).collect::<String>().replace('T', " ")
 }
 
-/// `held 3, unclear 1`.
+/// `holds 3, not decided 1`.
 fn outcomes(section: &Section<'_>) -> String {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     section.verdicts.iter().for_each(|verdict| *counts.entry(verdict.outcome.name()).or_default() += 1);

@@ -251,6 +251,9 @@ impl<'a> Session<'a> {
         let what = if round.is_some() { name.clone() } else { format!("{name}, warming up") };
         self.step(&what);
         self.stop.check()?;
+        if let Some(before) = &mut subject.before {
+            before(self.stop)?;
+        }
         let proof = cache::prepare(subject.cell.cache, sample, &subject.programs)?;
         self.serial += 1;
         let mut turn = Turn {
@@ -319,6 +322,7 @@ fn failed(failure: &Failure) -> Option<Failed> {
         | Failure::Unmet(_)
         | Failure::File { .. }
         | Failure::Tree(_)
+        | Failure::Aborted(_)
         | Failure::Interrupted => None,
     }
 }

@@ -70,6 +70,14 @@ impl Stop {
         self.check()
     }
 
+    /// The state after a signal, of which other tests know nothing.
+    #[cfg(test)]
+    pub(crate) fn after_signal() -> std::io::Result<Self> {
+        // Readable, because the other end is closed.
+        let (wake, _) = UnixStream::pair()?;
+        Ok(Self { flag: Arc::new(AtomicBool::new(true)), wake: Arc::new(wake) })
+    }
+
     /// Readable from the first signal on.
     pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
         self.wake.as_fd()

@@ -85,14 +85,14 @@ pub(crate) async fn compare_bytes(
 
 /// Returns the hash of a file that was examined before; `None` if it has changed since.
 pub(crate) async fn hash(
-    io: &Io,
+    (io, gate): (&Io, Option<&Gate>),
     dir: &Dir,
     name: &Name,
     seen: &Stat,
     algorithm: Algorithm,
 ) -> Result<Option<Digest>> {
     let file = dir.open(name, OpenHow::read()).await?;
-    hash_file(io, &file, seen, algorithm).await
+    hash_file((io, gate), &file, seen, algorithm).await
 }
 
 fn failed(verb: Verb) -> impl Fn(ferry_io::Error) -> FailureKind {

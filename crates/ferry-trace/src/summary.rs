@@ -5,6 +5,7 @@
 
 mod counts;
 mod depth;
+mod place;
 mod rings;
 mod times;
 mod ways;
@@ -16,9 +17,11 @@ use std::collections::BTreeMap;
 
 use ferry_io::{Operation as Kind, Reason, Route};
 
-pub use depth::{Depth, Series};
+pub use depth::{Depth, Series, in_flight};
+pub(crate) use depth::{span, span_of_request};
+pub use place::Place;
 pub use rings::{Bar, Basis, Batches, CauseCount, Enters, HandOvers, OpcodeTimes, Timelines};
-pub use times::{Phases, ThreadTime, Times};
+pub use times::{Phases, PoolTime, ThreadTime, Times};
 pub use ways::WayTimes;
 
 use crate::Trace;

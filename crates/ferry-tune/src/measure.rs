@@ -28,7 +28,7 @@ use ferry_lab::session::Observer;
 use ferry_lab::stop::Stop;
 use ferry_lab::{Failure, needs};
 
-pub use self::scale::{ENOUGH, LEAST_ROUNDS, NEARLY, SEQUENTIAL_DEPTH, Scale};
+pub use self::scale::{ENOUGH, LEAST_ROUNDS, NEARLY, SEQUENTIAL_DEPTH, Scale, is_enough};
 use self::steps::Steps;
 use self::work::Work;
 use crate::{About, Place, Profile, VERSION};

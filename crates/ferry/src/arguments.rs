@@ -10,6 +10,9 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
+use crate::help;
+pub(crate) use crate::help::Example;
+use crate::nearest::nearest;
 use crate::quote::quote;
 
 #[cfg(test)]
@@ -55,6 +58,13 @@ impl<D> Effect<D> {
     }
 }
 
+impl<D> Definition<D> {
+    /// Returns true for the option that prints the help. Its letter is `h`, except in [`Dialect::Gnu`].
+    fn prints_help(&self) -> bool {
+        matches!(self.effect, Effect::Print(Text::Help))
+    }
+}
+
 impl<D: Default> Definition<D> {
     /// Lists the words that the option accepts, or nothing if it accepts any value.
     ///
@@ -69,7 +79,20 @@ impl<D: Default> Definition<D> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Text {
     Help,
+    /// The help of `-h`.
+    ShortHelp,
+    /// The short help as an error: on standard error, with exit code 2. No command was named.
+    Missing,
     Version,
+}
+
+/// Rules for what getopt_long(3) leaves to the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    /// `-h` prints the short help, and an error names the option that was probably meant.
+    Ferry,
+    /// No additions to GNU cp.
+    Gnu,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,6 +114,15 @@ impl Usage {
     pub(crate) fn plain(message: impl Into<String>) -> Self {
         Self { message: message.into(), hint: false, words: Vec::new() }
     }
+}
+
+/// Error for a word that is none of the `known` ones; `kind` is what it should be, with its article.
+pub(crate) fn unknown(word: &OsStr, kind: &str, known: &[&str]) -> Usage {
+    let advice = match nearest(word, known) {
+        Some(name) => format!("did you mean '{name}'?"),
+        None => format!("choose one of {}", known.join(", ")),
+    };
+    Usage::with_hint(format!("{} is not {kind}; {advice}", quote(word)))
 }
 
 /// A parsed command line.
@@ -115,6 +147,24 @@ pub(crate) enum Read {
 
 /// Applies `arguments` to `draft`; stops at the first error or option that prints.
 pub(crate) fn read<D>(table: &[Definition<D>], arguments: &[OsString], draft: &mut D) -> Result<Read, Usage> {
+    read_in(Dialect::Ferry, table, arguments, draft)
+}
+
+/// Returns the text that the first argument of a command with subcommands asks for, if it is an option.
+pub(crate) fn leading(table: &[Definition<()>], argument: &OsString) -> Result<Option<Text>, Usage> {
+    match read(table, std::slice::from_ref(argument), &mut ())? {
+        Read::Print(text) => Ok(Some(text)),
+        Read::Operands(_) => Ok(None),
+    }
+}
+
+/// Like [`read`], in the given dialect.
+pub(crate) fn read_in<D>(
+    dialect: Dialect,
+    table: &[Definition<D>],
+    arguments: &[OsString],
+    draft: &mut D,
+) -> Result<Read, Usage> {
     let mut operands = Vec::new();
     let mut rest = arguments.iter();
     let ends_at_operand = std::env::var_os("POSIXLY_CORRECT").is_some();
@@ -124,8 +174,10 @@ pub(crate) fn read<D>(table: &[Definition<D>], arguments: &[OsString], draft: &m
                 operands.extend(rest.cloned());
                 break;
             }
-            [b'-', b'-', long @ ..] => read_long(table, long, &mut rest, draft)?,
-            [b'-', letters @ ..] if !letters.is_empty() => read_letters(table, letters, &mut rest, draft)?,
+            [b'-', b'-', long @ ..] => read_long(dialect, table, long, &mut rest, draft)?,
+            [b'-', letters @ ..] if !letters.is_empty() => {
+                read_letters(dialect, table, letters, &mut rest, draft)?
+            }
             _ if ends_at_operand => {
                 operands.push(argument.clone());
                 operands.extend(rest.cloned());
@@ -147,13 +199,14 @@ type Rest<'a> = std::slice::Iter<'a, OsString>;
 
 /// Parses `name`, `name=value` or an abbreviation of `name`.
 fn read_long<D>(
+    dialect: Dialect,
     table: &[Definition<D>],
     argument: &[u8],
     rest: &mut Rest,
     draft: &mut D,
 ) -> Result<Option<Text>, Usage> {
     let mut parts = argument.splitn(2, |byte| *byte == b'=');
-    let definition = find(table, parts.next().unwrap_or_default(), argument)?;
+    let definition = find(dialect, table, parts.next().unwrap_or_default(), argument)?;
     let value = parts.next().map(OsStr::from_bytes);
     let name = definition.long;
     match (&definition.effect, value) {
@@ -173,7 +226,12 @@ fn read_long<D>(
     Ok(None)
 }
 
-fn find<'a, D>(table: &'a [Definition<D>], name: &[u8], argument: &[u8]) -> Result<&'a Definition<D>, Usage> {
+fn find<'a, D>(
+    dialect: Dialect,
+    table: &'a [Definition<D>],
+    name: &[u8],
+    argument: &[u8],
+) -> Result<&'a Definition<D>, Usage> {
     if let Some(definition) = table.iter().find(|definition| definition.long.as_bytes() == name) {
         return Ok(definition);
     }
@@ -183,7 +241,13 @@ fn find<'a, D>(table: &'a [Definition<D>], name: &[u8], argument: &[u8]) -> Resu
     match (&candidates[..], foreign.next(), foreign.next()) {
         ([], ..) => {
             let argument = quote(OsStr::from_bytes(&[b"--", argument].concat()));
-            Err(Usage::with_hint(format!("unrecognized option {argument}")))
+            let known: Vec<&str> = table.iter().map(|definition| definition.long).collect();
+            let meant = match dialect {
+                Dialect::Ferry => nearest(OsStr::from_bytes(name), &known),
+                Dialect::Gnu => None,
+            };
+            let advice = meant.map(|name| format!("; did you mean '--{name}'?")).unwrap_or_default();
+            Err(Usage::with_hint(format!("unrecognized option {argument}{advice}")))
         }
         ([only], ..) | (_, Some(only), None) => Ok(only),
         (several, ..) => {
@@ -199,6 +263,7 @@ fn find<'a, D>(table: &'a [Definition<D>], name: &[u8], argument: &[u8]) -> Resu
 
 /// Parses a cluster such as `rv` or `tDIRECTORY`.
 fn read_letters<D>(
+    dialect: Dialect,
     table: &[Definition<D>],
     letters: &[u8],
     rest: &mut Rest,
@@ -208,6 +273,9 @@ fn read_letters<D>(
         let known = table.iter().find(|definition| definition.letters.as_bytes().contains(letter));
         let shown = char::from(*letter);
         let Some(definition) = known else {
+            if *letter == b'h' && dialect == Dialect::Ferry && table.iter().any(Definition::prints_help) {
+                return Ok(Some(Text::ShortHelp));
+            }
             return Err(Usage::with_hint(format!("invalid option -- '{}'", shown.escape_default())));
         };
         match &definition.effect {
@@ -234,41 +302,60 @@ pub(crate) struct Manual {
     pub(crate) about: &'static str,
     /// One line for each form of the command.
     pub(crate) usage: &'static str,
+    /// At least three; the most useful ones first.
+    pub(crate) examples: &'static [Example],
+    /// Long names of the options in the short help; empty: all options.
+    pub(crate) usual: &'static [&'static str],
     pub(crate) after: &'static str,
 }
 
 /// Builds the clap command for a table of options.
 pub(crate) fn command<D>(manual: &Manual, table: &[Definition<D>]) -> clap::Command {
-    const OWN: &str = "Ferry's own options";
     let name = manual.name.rsplit(' ').next().unwrap_or(manual.name);
-    let mut command = clap::Command::new(name)
+    let command = clap::Command::new(name)
         .display_name(manual.name)
         .bin_name(manual.name)
         .version(env!("CARGO_PKG_VERSION"))
         .about(manual.about)
         .override_usage(manual.usage)
-        .after_help(manual.after)
+        .after_help(format!("Run `{} --help` for all options and details.", manual.name))
+        .after_long_help(manual.after)
         .disable_help_flag(true)
         .disable_version_flag(true);
-    for definition in table {
-        let (id, long) = if definition.long.is_empty() {
-            (definition.letters, None)
-        } else {
-            (definition.long, Some(definition.long))
-        };
-        let mut letters = definition.letters.chars();
-        let mut arg = clap::Arg::new(id).help(definition.help).long(long).short(letters.next());
-        arg = letters.fold(arg, clap::Arg::visible_short_alias);
-        arg = match definition.effect {
-            Effect::Switch(_) | Effect::KeyedSwitch(_) | Effect::Print(_) => {
-                arg.action(clap::ArgAction::SetTrue)
-            }
-            Effect::Value(name, _) | Effect::Keyed(name, _) => arg.value_name(name).value_hint(hint(name)),
-            Effect::Optional(name, ..) => arg.value_name(name).num_args(0..=1).require_equals(true),
-        };
-        command = command.arg(if definition.own { arg.help_heading(OWN) } else { arg });
-    }
-    command
+    let options = table.iter().map(|definition| {
+        let is_usual = manual.usual.is_empty() || manual.usual.contains(&definition.long);
+        argument(manual, definition).hide_short_help(!is_usual)
+    });
+    help::with_examples(options.fold(command, clap::Command::arg), manual.examples)
+}
+
+/// Builds the clap command of a command that has only subcommands and prints texts.
+pub(crate) fn overview(manual: &Manual, table: &[Definition<()>]) -> clap::Command {
+    command(manual, table).after_help(manual.after).disable_help_subcommand(true)
+}
+
+/// Builds clap's argument for an option.
+fn argument<D>(manual: &Manual, definition: &Definition<D>) -> clap::Arg {
+    let (id, long) = if definition.long.is_empty() {
+        (definition.letters, None)
+    } else {
+        (definition.long, Some(definition.long))
+    };
+    let letters = if definition.prints_help() { "h" } else { definition.letters };
+    let mut letters = letters.chars();
+    let mut arg = clap::Arg::new(id).help(definition.help).long(long).short(letters.next());
+    arg = letters.fold(arg, clap::Arg::visible_short_alias);
+    arg = match definition.effect {
+        Effect::Switch(_) | Effect::KeyedSwitch(_) | Effect::Print(_) => arg.action(clap::ArgAction::SetTrue),
+        Effect::Value(name, _) | Effect::Keyed(name, _) => arg.value_name(name).value_hint(hint(name)),
+        Effect::Optional(name, ..) => arg.value_name(name).num_args(0..=1).require_equals(true),
+    };
+    if definition.own { arg.help_heading(own_heading(manual)) } else { arg }
+}
+
+/// Heading of the options that the table marks as the command's own.
+fn own_heading(manual: &Manual) -> &'static str {
+    if manual.name == "ferry cp" { "Ferry's own options" } else { "The experiment's own options" }
 }
 
 /// Selects the completion for a value by its name.

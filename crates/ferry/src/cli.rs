@@ -3,9 +3,37 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use crate::arguments::{CommandError, Parsed, Text, Usage, command};
-use crate::quote::quote;
+use crate::arguments::Effect::Print;
+use crate::arguments::{
+    self, CommandError, Definition, Dialect, Manual, Parsed, Text, Usage, command, option,
+};
 use crate::{completions, cp, lab, names, pages, sync, trace, tune, verify};
+
+#[cfg(test)]
+mod tests;
+
+const MANUAL: Manual = Manual {
+    name: "ferry",
+    about: "Copy directory trees as fast as the kernel allows, and show why",
+    usage: "ferry COMMAND [ARGUMENT]...",
+    examples: &[
+        ("ferry cp -a --progress photos backup", "Copy a directory with all attributes"),
+        ("ferry sync photos backup", "Copy later what is new or has changed"),
+        ("ferry verify photos backup", "Compare both directories"),
+    ],
+    usual: &[],
+    after: "\
+`ferry COMMAND -h` prints a short help, `ferry COMMAND --help` a complete one. When invoked as `cp`, ferry behaves as \
+GNU cp.",
+};
+
+const OPTIONS: &[Definition<()>] = &[
+    option("help", "Print this help", Print(Text::Help)),
+    Definition { letters: "V", ..option("version", "Print the version", Print(Text::Version)) },
+];
+
+/// Names of the commands, in the order of the help.
+const COMMANDS: [&str; 8] = ["cp", "sync", "verify", "lab", "trace", "tune", completions::NAME, pages::NAME];
 
 pub(crate) enum Command {
     Copy {
@@ -24,20 +52,20 @@ pub(crate) enum Command {
 }
 
 /// Exit code for a wrong command line; cp's is 1, as in GNU cp.
-const WRONG_USE: u8 = 2;
+pub(crate) const WRONG_USE: u8 = 2;
 
 /// Parses the arguments, starting with the program's name.
 pub(crate) fn parse(arguments: &[OsString]) -> Result<Command, CommandError> {
     let name = arguments.first().map_or(OsStr::new("ferry"), |path| last_component(path));
     let rest = arguments.get(1..).unwrap_or_default();
     if name == "cp" {
-        return copy("cp", rest);
+        return copy("cp", Dialect::Gnu, rest);
     }
     let Some((command, rest)) = rest.split_first() else {
-        return Err(misuse("ferry", Usage::with_hint("missing command")));
+        return Ok(Command::Print(Text::Missing, Box::new(overview())));
     };
     match command.to_str() {
-        Some("cp") => copy("ferry cp", rest),
+        Some("cp") => copy("ferry cp", Dialect::Ferry, rest),
         Some("sync") => understood(sync::MANUAL.name, sync::parse(rest), Command::Sync),
         Some("verify") => understood("ferry verify", verify::parse(rest), Command::Verify),
         Some("lab") => understood(names::LAB, lab::options::parse(rest), Command::Lab),
@@ -52,16 +80,18 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Command, CommandError> {
         Some(pages::NAME) => {
             understood(pages::MANUAL.name, pages::parse(rest), |folder| Command::Pages(*folder))
         }
-        Some("-h" | "--help" | "help") => Ok(Command::Print(Text::Help, topic(rest))),
-        Some("-V" | "--version") => Ok(Command::Print(Text::Version, Box::new(overview()))),
-        Some(_) | None => {
-            Err(misuse("ferry", Usage::with_hint(format!("{} is not a command", quote(command)))))
-        }
+        Some("help") => topic(Text::Help, rest),
+        Some(_) | None => match arguments::leading(OPTIONS, command) {
+            Ok(Some(Text::Version)) => Ok(Command::Print(Text::Version, Box::new(overview()))),
+            Ok(Some(text)) => topic(text, rest),
+            Ok(None) => Err(misuse(MANUAL.name, arguments::unknown(command, "a command", &COMMANDS))),
+            Err(usage) => Err(misuse(MANUAL.name, usage)),
+        },
     }
 }
 
-fn copy(program: &'static str, rest: &[OsString]) -> Result<Command, CommandError> {
-    match cp::parse(rest) {
+fn copy(program: &'static str, dialect: Dialect, rest: &[OsString]) -> Result<Command, CommandError> {
+    match cp::parse(dialect, rest) {
         Ok(Parsed::Run(request)) => Ok(Command::Copy { program, request }),
         Ok(Parsed::Print(text, command)) => Ok(Command::Print(text, command)),
         Err(usage) => Err(CommandError { program, usage, code: 1 }),
@@ -80,21 +110,21 @@ fn understood<T>(
     }
 }
 
-/// Finds the command that `ferry help COMMAND...` names.
-fn topic(rest: &[OsString]) -> Box<clap::Command> {
-    let overview = overview();
-    let find = |within: &clap::Command, name: &OsString| within.find_subcommand(name).cloned();
-    let chosen = rest.iter().try_fold(overview.clone(), |within, name| find(&within, name));
-    Box::new(chosen.unwrap_or(overview))
+/// Prints the help of the command that `ferry help COMMAND...` names.
+fn topic(text: Text, names: &[OsString]) -> Result<Command, CommandError> {
+    let mut found = overview();
+    for name in names {
+        let inner = found.find_subcommand(name).cloned();
+        found = inner.ok_or_else(|| {
+            let known: Vec<&str> = found.get_subcommands().map(clap::Command::get_name).collect();
+            misuse(MANUAL.name, arguments::unknown(name, "a command", &known))
+        })?;
+    }
+    Ok(Command::Print(text, Box::new(found)))
 }
 
 pub(crate) fn overview() -> clap::Command {
-    clap::Command::new("ferry")
-        .version(env!("CARGO_PKG_VERSION"))
-        .about("Copy directory trees as fast as the kernel allows, and show why")
-        .override_usage("ferry COMMAND [ARGUMENT]...")
-        .after_help("Run `ferry COMMAND --help` for more. When invoked as `cp`, ferry behaves as GNU cp.")
-        .disable_help_subcommand(true)
+    arguments::overview(&MANUAL, OPTIONS)
         .subcommand(command(&cp::MANUAL, cp::OPTIONS))
         .subcommand(command(&sync::MANUAL, sync::OPTIONS))
         .subcommand(command(&verify::MANUAL, verify::OPTIONS))

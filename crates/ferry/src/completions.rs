@@ -22,6 +22,15 @@ pub(crate) const MANUAL: Manual = Manual {
     name: "ferry completions",
     about: "Print the completion script for a shell",
     usage: "ferry completions SHELL",
+    examples: &[
+        (
+            "ferry completions bash > ~/.local/share/bash-completion/completions/ferry",
+            "Install the completions of bash for the current user",
+        ),
+        ("ferry completions zsh > ~/.zsh/_ferry", "Install those of zsh, if $fpath has ~/.zsh"),
+        ("ferry completions fish > ~/.config/fish/completions/ferry.fish", "Install those of fish"),
+    ],
+    usual: &[],
     after: "\
 SHELL is bash, zsh or fish. Install the script under one of these names:
   bash  /usr/share/bash-completion/completions/ferry, or ~/.local/share/bash-completion/completions/ferry

@@ -5,6 +5,7 @@ mod attributes;
 mod backups;
 mod destination;
 mod events;
+mod explained;
 mod failures;
 mod messages;
 mod options;
@@ -32,6 +33,7 @@ use self::events::Announcing;
 pub(crate) use self::failures::Failures;
 pub(crate) use self::messages::Messages;
 pub(crate) use self::options::{BACKENDS, MANUAL, OPTIONS, parse};
+pub(crate) use self::profile::threads as profile_threads;
 use self::profile::{Note, ProfileUse};
 pub(crate) use self::request::Request;
 use self::stats::StatsFormat;
@@ -39,8 +41,9 @@ pub(crate) use self::wording::Wording;
 use crate::arguments::{CommandError, Usage};
 use crate::complete_file::is_in;
 use crate::events::{Events, Place, Ticker};
+use crate::layout::wrapped;
 use crate::manifest::{self, Collected, Wanted};
-use crate::output::{Output, describe};
+use crate::output::{Output, columns, describe};
 use crate::progress::census::{self, Census};
 use crate::progress::{All, Counts, Indicator, When};
 use crate::quote::quote;
@@ -89,7 +92,8 @@ pub(crate) fn run(program: &'static str, request: Request) -> Result<ExitCode, C
         Some(Note::Warning(text) | Note::Explained(text)) => Some(text),
         None => None,
     };
-    let messages = Arc::new(Messages::new(program, Arc::clone(&output), wording, failures));
+    let messages = Messages::new(program, Arc::clone(&output), wording, failures);
+    let messages = Arc::new(messages.explaining_each(options.verbose));
     named.extend(errors);
     let events = begin_events(place.as_ref(), &named, &items, wording).map_err(misuse)?;
     let observer = observer(&messages, events.as_ref(), &mut options);
@@ -99,13 +103,13 @@ pub(crate) fn run(program: &'static str, request: Request) -> Result<ExitCode, C
     let counters = Arc::new(Progress::default());
     let ticker = events.clone().map(|events| Ticker::start(events, Arc::clone(&counters))).transpose();
     let ticker = ticker.map_err(|error| misuse(Usage::plain(format!("cannot start a thread: {error}"))))?;
-    let counts = {
+    let current = {
         let (counters, census) = (Arc::clone(&counters), census(&items, &options));
         move || counts(&counters, census.as_ref())
     };
     // As `cp`, show nothing that GNU cp would not show.
     let progress = progress.unwrap_or(if program == "cp" { When::Never } else { When::Auto });
-    let indicator = Indicator::start(progress, counts, Arc::clone(&output));
+    let indicator = Indicator::start(progress, current, Arc::clone(&output));
     let summary = if items.is_empty() {
         Ok(Summary::default())
     } else {
@@ -114,18 +118,28 @@ pub(crate) fn run(program: &'static str, request: Request) -> Result<ExitCode, C
     let shown = indicator.stop();
     drop(ticker);
     let summary = summary.map_err(|error| misuse(Usage::plain(error.to_string())))?;
-    if options.explain {
-        known.iter().for_each(|sentence| output.line(sentence));
-        summary.io.explain().iter().for_each(|sentence| output.line(sentence));
-        summary.ways.iter().for_each(|tried| output.line(&ways::explain(tried)));
-        output.line(&format!("backend {}: {}", summary.io.backend, summary.io.backend_reason));
-    }
     let (output, messages, events) = (&*output, &*messages, events.as_deref());
-    let moved = counters.bytes_done.get();
+    if options.explain {
+        explain(output, messages, known.as_deref(), &summary);
+    }
+    let reached = shown.unwrap_or_else(|| counts(&counters, None));
     let unwritten = manifest::end(manifest, !(summary.interrupted || summary.out_of_space));
-    let summary = &summary;
-    let end = End { program, output, messages, events, summary, moved, unwritten, stats, shown, several };
+    let (summary, shown) = (&summary, shown.is_some());
+    let end = End { program, output, messages, events, summary, reached, unwritten, stats, shown, several };
     Ok(end.report())
+}
+
+/// Prints what `--explain` asks for: the ways of files as a table, then where operations ran and why.
+fn explain(output: &Output, messages: &Messages, profile: Option<&str>, summary: &Summary) {
+    let columns = columns();
+    if let Some(table) = messages.ways(columns) {
+        output.line(&table);
+    }
+    let print = |sentence: &str| output.line(&wrapped("", sentence, 2, columns));
+    profile.into_iter().for_each(print);
+    summary.io.explain().iter().for_each(|sentence| print(sentence));
+    summary.ways.iter().for_each(|tried| print(&ways::explain(tried)));
+    print(&format!("backend {}: {}", summary.io.backend, summary.io.backend_reason));
 }
 
 /// Returns the number of workers: for `several` files one for each processor that affinity and the cgroup's quota permit.
@@ -243,8 +257,8 @@ struct End<'a> {
     messages: &'a Messages,
     events: Option<&'a Events>,
     summary: &'a Summary,
-    /// Bytes moved, those of incomplete files among them.
-    moved: u64,
+    /// Last state of progress.
+    reached: Counts,
     /// Reason why there is no manifest.
     unwritten: Option<String>,
     stats: Option<StatsFormat>,
@@ -256,22 +270,22 @@ struct End<'a> {
 impl End<'_> {
     fn report(&self) -> ExitCode {
         let failures = self.messages.failures();
-        // As `cp`, print no failure twice.
-        let lost_among_others = failures.count() > 1 && self.program != "cp";
-        if lost_among_others || self.shown && failures.count() > 0 {
-            failures.print_again(self.program, self.output);
-        }
         if self.summary.out_of_space && self.several {
             self.error("stopped early: the target's space or quota is used up");
         }
+        let columns = self.output.error_columns();
+        // As `cp`, print no unrequested summary.
+        if self.shown || self.stats.is_some() || self.summary.interrupted && self.program != "cp" {
+            self.output.error(&stats::closing(self.summary, &self.reached, columns));
+        }
         match self.stats {
-            Some(StatsFormat::Text) => self.output.error(&stats::text(self.summary)),
+            Some(StatsFormat::Text) => self.output.error(&stats::text(self.summary, columns)),
             Some(StatsFormat::Json) => self.output.line(&stats::json(self.summary)),
             None => {}
         }
-        // As `cp`, print no unrequested summary.
-        if self.shown || self.stats.is_some() || self.summary.interrupted && self.program != "cp" {
-            self.output.error(&stats::closing(self.summary, self.moved));
+        // As `cp`, print no failure twice, unless progress came between.
+        if self.shown || self.program != "cp" {
+            failures.repeat(self.program, self.output);
         }
         if let Some(recorded) = &self.summary.io.trace {
             [trace::elsewhere(recorded), trace::warning(recorded)]

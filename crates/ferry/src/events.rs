@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use ferry_copy::{Failure, FailureKind, PartNote, PartState, Progress};
-use ferry_io::Cause;
+use ferry_copy::{Failure, PartNote, PartState, Progress};
+use ferry_io::Errno;
 use ferry_sync::plan::PathText;
 use serde::Serialize;
 
@@ -135,12 +135,7 @@ impl Events {
     }
 
     pub(crate) fn failed(&self, failure: &Failure) {
-        let mut errno = None;
-        if let FailureKind::Io { error, .. } | FailureKind::LinkToCopy { error, .. } = &failure.kind
-            && let Cause::Errno(answer) = error.cause
-        {
-            errno = Some(answer.raw_os_error());
-        }
+        let errno = failure.kind.error().and_then(ferry_io::Error::as_errno).map(Errno::raw_os_error);
         let (source, target) = (PathText::from(&*failure.source), self.target(&failure.target));
         let message = self.wording.failure(failure);
         self.put(&Shared::Failed(Failed { source, target, message, errno }));

@@ -2,6 +2,9 @@
 //!
 //! This module parses the options, shows progress and prints the result. The help lists the exit codes.
 
+mod comparison;
+mod examples;
+mod files;
 pub(crate) mod options;
 mod report;
 mod show;
@@ -18,6 +21,7 @@ use ferry_lab::record::store::{json, place_of, write_atomically};
 use ferry_lab::stop::Stop;
 use ferry_lab::{Failure, export};
 
+use self::files::ViewFile;
 use self::report::Report;
 pub(crate) use self::show::ProgressLine;
 use self::show::ResultFormat;
@@ -46,6 +50,7 @@ pub(crate) struct Conduct {
     request: Request,
     format: ResultFormat,
     current_bench: Option<PathBuf>,
+    views: Vec<ViewFile>,
     trace: Option<PathBuf>,
 }
 
@@ -68,7 +73,7 @@ pub(crate) fn run(lab: Lab) -> Result<ExitCode, CommandError> {
 }
 
 fn run_experiment(order: Conduct) -> Result<ExitCode, Failure> {
-    let Conduct { experiment, mut request, format, current_bench, trace } = order;
+    let Conduct { experiment, mut request, format, current_bench, views, trace } = order;
     let own = std::env::current_exe();
     request.ferry =
         own.map_err(|error| Failure::Run(format!("cannot find the executable of ferry: {error}")))?;
@@ -76,6 +81,7 @@ fn run_experiment(order: Conduct) -> Result<ExitCode, Failure> {
         trace::record(&request.ferry, &file)?;
     }
     let current_bench = current_bench.as_deref().map(place_of).transpose()?;
+    let views = views.into_iter().map(ViewFile::placed).collect::<Result<Vec<_>, Failure>>()?;
     let stop = Stop::on_signals()?;
     let output = Output::new();
     let shown = ProgressLine::new(&output);
@@ -83,10 +89,12 @@ fn run_experiment(order: Conduct) -> Result<ExitCode, Failure> {
     shown.end();
     let ended = ended?;
     let bench = current_bench.map(|path| (path, format!("{:#}\n", export::current_bench(&ended.record))));
-    // Print the result first, so that it is not lost if the file can't be written.
+    let views = views.into_iter().map(|file| file.of(experiment, &ended.record));
+    let written: Vec<(PathBuf, String)> = views.chain(bench).collect();
+    // Print the result first, so that it is not lost if a file can't be written.
     let code = tell(experiment, ended, format, &output);
-    if let Some((path, text)) = bench {
-        write_atomically(&path, text.as_bytes(), false)?;
+    for (path, text) in &written {
+        write_atomically(path, text.as_bytes(), false)?;
     }
     Ok(code)
 }

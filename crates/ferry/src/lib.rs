@@ -8,13 +8,17 @@ mod cli;
 mod complete_file;
 mod completions;
 mod cp;
+mod errno;
 mod escape;
 mod events;
 #[cfg(fuzzing)]
 pub mod fuzzing;
+mod help;
 mod lab;
+mod layout;
 mod manifest;
 mod names;
+mod nearest;
 mod output;
 mod pages;
 mod progress;
@@ -53,9 +57,16 @@ fn dispatch(arguments: &[OsString]) -> Result<ExitCode, CommandError> {
     }
 }
 
-fn print(text: Text, mut command: clap::Command) -> ExitCode {
+fn print(text: Text, command: clap::Command) -> ExitCode {
     let printed = match text {
-        Text::Help => command.print_help(),
+        Text::Help => help::long(command).print_help(),
+        Text::ShortHelp => help::short(command).print_help(),
+        Text::Missing => {
+            let help = help::short(command).render_help().to_string();
+            // If standard error is closed, only the exit code is left.
+            std::io::stderr().write_all(help.as_bytes()).ok();
+            return ExitCode::from(cli::WRONG_USE);
+        }
         Text::Version => std::io::stdout().write_all(command.render_version().as_bytes()),
     };
     if printed.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }

@@ -1,13 +1,20 @@
 //! Buffered standard output and standard error, kept apart from the progress bar.
 
 use std::io::{BufWriter, IsTerminal, Stdout, Write};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use indicatif::ProgressBar;
+
+use crate::layout::Screen;
 
 pub(crate) struct Output {
     lines: Mutex<Lines>,
     bar: Mutex<Option<ProgressBar>>,
+    /// The terminal of standard error, as it was when something was first printed on it.
+    screen: OnceLock<Option<Screen>>,
+    /// Rows that were printed on that terminal.
+    rows: AtomicUsize,
 }
 
 struct Lines {
@@ -20,7 +27,8 @@ impl Output {
     pub(crate) fn new() -> Self {
         let writer = BufWriter::with_capacity(64 * 1024, std::io::stdout());
         let terminal = writer.get_ref().is_terminal();
-        Self { lines: Mutex::new(Lines { writer, terminal, failed: None }), bar: Mutex::new(None) }
+        let lines = Mutex::new(Lines { writer, terminal, failed: None });
+        Self { lines, bar: Mutex::new(None), screen: OnceLock::new(), rows: AtomicUsize::new(0) }
     }
 
     /// Prints a line to standard output; [`Output::finish`] returns the first error.
@@ -30,13 +38,19 @@ impl Output {
             let written = lines.writer.write_all(text.as_ref()).and_then(|()| lines.writer.write_all(b"\n"));
             if lines.terminal { written.and_then(|()| lines.writer.flush()) } else { written }
         };
-        let written = if lines.terminal { self.without_bar(|| write(&mut lines)) } else { write(&mut lines) };
+        let written = if lines.terminal {
+            self.count_rows(text.as_ref());
+            self.without_bar(|| write(&mut lines))
+        } else {
+            write(&mut lines)
+        };
         if let Err(error) = written {
             lines.failed.get_or_insert(error);
         }
     }
 
     pub(crate) fn error(&self, text: &str) {
+        self.count_rows(text.as_bytes());
         self.without_bar(|| writeln!(std::io::stderr(), "{text}")).ok();
     }
 
@@ -47,6 +61,7 @@ impl Output {
             lines.failed.get_or_insert(error);
         }
         drop(lines);
+        self.count_rows(question.as_bytes());
         self.without_bar(|| {
             // If standard error is closed, the answer still counts.
             std::io::stderr().write_all(question.as_bytes()).ok();
@@ -65,12 +80,39 @@ impl Output {
         lines.failed.take().map_or(flushed, Err)
     }
 
+    /// Returns the number of columns of lines on standard error.
+    pub(crate) fn error_columns(&self) -> usize {
+        self.screen().unwrap_or(Screen::USUAL).columns
+    }
+
+    /// Returns the terminal of standard error, if it leads to one.
+    pub(crate) fn screen(&self) -> Option<Screen> {
+        *self.screen.get_or_init(|| Screen::of(std::io::stderr()))
+    }
+
+    /// Returns the number of rows that were printed on the terminal of standard error, by both streams. A terminal of
+    /// standard output counts as the same one.
+    pub(crate) fn rows(&self) -> usize {
+        self.rows.load(Ordering::Relaxed)
+    }
+
+    fn count_rows(&self, text: &[u8]) {
+        if let Some(screen) = self.screen() {
+            self.rows.fetch_add(screen.rows_of(&String::from_utf8_lossy(text)), Ordering::Relaxed);
+        }
+    }
+
     fn without_bar<T>(&self, print: impl FnOnce() -> T) -> T {
         match &*lock(&self.bar) {
             Some(bar) => bar.suspend(print),
             None => print(),
         }
     }
+}
+
+/// Returns the number of columns of lines on standard output.
+pub(crate) fn columns() -> usize {
+    Screen::of(std::io::stdout()).unwrap_or(Screen::USUAL).columns
 }
 
 /// Message of an error, without the number that std adds.

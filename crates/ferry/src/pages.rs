@@ -9,6 +9,7 @@ use roff::{Inline, Roff, bold, italic, roman};
 
 use crate::arguments::Effect::Print;
 use crate::arguments::{self, CommandError, Definition, Manual, Parsed, Read, Text, Usage, command, option};
+use crate::help;
 use crate::quote::quote;
 
 pub(crate) const NAME: &str = "man";
@@ -17,6 +18,12 @@ pub(crate) const MANUAL: Manual = Manual {
     name: "ferry man",
     about: "Write the manual pages into DIRECTORY",
     usage: "ferry man DIRECTORY",
+    examples: &[
+        ("ferry man /usr/local/share/man/man1", "Install the pages for all users"),
+        ("ferry man .", "Write the pages into the current directory"),
+        ("man ./ferry-cp.1", "Read a page that is not installed"),
+    ],
+    usual: &[],
     after: "\
 Writes one page for each command: ferry.1, ferry-cp.1, ferry-lab-tree.1 and so on. Existing pages are \
 replaced. man(1) searches share/man/man1 beside each directory `bin` on PATH.
@@ -28,8 +35,7 @@ Exit status:
 };
 
 /// Paragraphs after the options that become sections, with their titles.
-const ENDS: [(&str, &str); 3] =
-    [("Exit status:", "EXIT STATUS"), ("Environment:", "ENVIRONMENT"), ("Examples:", "EXAMPLES")];
+const ENDS: [(&str, &str); 2] = [("Exit status:", "EXIT STATUS"), ("Environment:", "ENVIRONMENT")];
 
 pub(crate) const OPTIONS: &[Definition<()>] = &[option("help", "Print this help", Print(Text::Help))];
 
@@ -73,7 +79,7 @@ fn collect(name: &str, command: &Command, above: Option<&str>, pages: &mut Vec<(
 
 fn page(name: &str, command: &Command, above: Option<&str>) -> String {
     let about = command.get_about().map(ToString::to_string).unwrap_or_default();
-    let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let after = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
     let source = concat!("ferry ", env!("CARGO_PKG_VERSION"));
     let mut roff = Roff::new();
     // The page has no date, so that builds are reproducible. roff drops empty arguments, hence the space.
@@ -93,6 +99,7 @@ fn page(name: &str, command: &Command, above: Option<&str>) -> String {
         roff.control("SH", section(text));
         items(&mut roff, text.lines().skip(1));
     }
+    examples(&mut roff, command);
     see_also(&mut roff, command, above);
     roff.render()
 }
@@ -104,10 +111,8 @@ fn synopsis(roff: &mut Roff, command: &Command) {
         if index > 0 {
             roff.control("br", []);
         }
-        // The forms of `ferry cp` begin with `cp`.
         let name = command.get_display_name().unwrap_or_else(|| command.get_name());
-        let operands = form.strip_prefix(name).or_else(|| form.strip_prefix(command.get_name()));
-        roff.text([bold(name), roman(operands.unwrap_or(form))]);
+        roff.text([bold(name), roman(form.strip_prefix(name).unwrap_or(form))]);
     }
 }
 
@@ -178,6 +183,13 @@ fn commands(roff: &mut Roff, name: &str, command: &Command) {
         let about = inner.get_about().map(ToString::to_string).unwrap_or_default();
         let page = format!("{name}-{}", inner.get_name());
         roff.control("TP", []).text([bold(page), roman("(1)")]).text([roman(format!("{about}."))]);
+    }
+}
+
+fn examples(roff: &mut Roff, command: &Command) {
+    roff.control("SH", ["EXAMPLES"]);
+    for (line, purpose) in help::examples(command) {
+        roff.control("TP", []).text([bold(line)]).text([roman(format!("{purpose}."))]);
     }
 }
 

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::layout::Screen;
 use crate::output::{Output, lock};
 use line::Facts;
 
@@ -46,6 +47,15 @@ pub(crate) struct Counts {
     pub(crate) all: Option<All>,
 }
 
+impl Counts {
+    /// Formats `1,204/2,811 entries, 261/629 MB`, as the line of progress has them.
+    pub(crate) fn text(&self) -> String {
+        let Self { entries, bytes, passed, all } = *self;
+        let entries = line::entries_of((entries, all.map(|all| all.entries)));
+        format!("{entries}, {}", line::bytes_of((bytes + passed, all.and_then(|all| all.bytes))))
+    }
+}
+
 /// All work, including what is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct All {
@@ -61,12 +71,10 @@ const LINE_PERIOD: Duration = Duration::from_secs(1);
 const WINDOW: usize = 50;
 /// Bytes whose copying takes about as long as what else is to be done for an entry.
 const ENTRY: u64 = 64 << 10;
-/// Columns of a line that goes to no terminal.
-const COLUMNS: usize = 80;
 
 pub(crate) struct Indicator {
     stop: Arc<Stop>,
-    thread: Option<JoinHandle<bool>>,
+    thread: Option<JoinHandle<Option<Counts>>>,
 }
 
 impl Indicator {
@@ -88,15 +96,14 @@ impl Indicator {
             let start = Instant::now();
             move || {
                 if !delay.is_zero() && stop.within(delay) {
-                    return false;
+                    return None;
                 }
                 let history = History::new(start);
-                if terminal {
-                    draw_bar(&counts, history, &output, &stop);
+                Some(if terminal {
+                    draw_bar(&counts, history, &output, &stop)
                 } else {
-                    print_lines(&counts, history, &output, &stop);
-                }
-                true
+                    print_lines(&counts, history, &output, &stop)
+                })
             }
         };
         // Progress is optional: a thread that cannot start is no error.
@@ -104,38 +111,44 @@ impl Indicator {
         Self { stop, thread }
     }
 
-    /// Removes the display and returns true if it was shown.
-    pub(crate) fn stop(self) -> bool {
+    /// Removes the display, and returns the counts of its last state; `None` if it was not shown.
+    pub(crate) fn stop(self) -> Option<Counts> {
         self.stop.now();
-        self.thread.is_some_and(|thread| thread.join().unwrap_or(false))
+        self.thread.and_then(|thread| thread.join().ok().flatten())
     }
 }
 
-fn draw_bar(counts: &impl Fn() -> Counts, mut history: History, output: &Output, stop: &Stop) {
+fn draw_bar(counts: &impl Fn() -> Counts, mut history: History, output: &Output, stop: &Stop) -> Counts {
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
     bar.set_style(ProgressStyle::with_template("{msg}").unwrap_or_else(|_| ProgressStyle::default_bar()));
     output.show(Some(bar.clone()));
-    loop {
-        let columns = rustix::termios::tcgetwinsize(std::io::stderr()).map_or(0, |size| size.ws_col);
-        // A terminal without a size reports 0. A full line would make some terminals scroll.
-        let columns = if columns == 0 { COLUMNS } else { usize::from(columns) } - 1;
-        let facts = history.add(Instant::now(), counts()).facts();
-        bar.set_message(line::with_bar(&facts, columns));
-        bar.tick();
-        if stop.within(BAR_PERIOD) {
-            break;
+    let mut is_over = false;
+    let last = loop {
+        // A full line would make some terminals scroll.
+        let columns = Screen::of(std::io::stderr()).unwrap_or(Screen::USUAL).columns - 1;
+        let counts = counts();
+        let line = line::with_bar(&history.add(Instant::now(), counts).facts(), columns);
+        if is_over {
+            // Drawn however little time has passed, so that the state shown last is the one that is returned.
+            bar.abandon_with_message(line);
+            break counts;
         }
-    }
+        bar.set_message(line);
+        bar.tick();
+        is_over = stop.within(BAR_PERIOD);
+    };
     output.show(None);
     bar.finish_and_clear();
+    last
 }
 
-fn print_lines(counts: &impl Fn() -> Counts, mut history: History, output: &Output, stop: &Stop) {
+fn print_lines(counts: &impl Fn() -> Counts, mut history: History, output: &Output, stop: &Stop) -> Counts {
     // The first call begins to count the work.
     counts();
     while !stop.within(LINE_PERIOD) {
-        output.error(&line::plain(&history.add(Instant::now(), counts()).facts(), COLUMNS));
+        output.error(&line::plain(&history.add(Instant::now(), counts()).facts(), Screen::USUAL.columns));
     }
+    counts()
 }
 
 /// Flag that a thread can wait for with a time limit.

@@ -38,11 +38,12 @@ pub(crate) fn speech(word: impl AsRef<OsStr>) -> String {
         .chars()
         .map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() })
         .collect();
-    if writes_utf8(|name| std::env::var_os(name)) {
-        format!("‘{escaped}’")
-    } else {
-        format!("'{escaped}'")
-    }
+    if is_utf8_locale() { format!("‘{escaped}’") } else { format!("'{escaped}'") }
+}
+
+/// Returns true if the user's locale uses UTF-8.
+pub(crate) fn is_utf8_locale() -> bool {
+    writes_utf8(|name| std::env::var_os(name))
 }
 
 /// Returns true if the locale (locale(7)) uses UTF-8.

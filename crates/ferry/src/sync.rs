@@ -20,6 +20,7 @@ use crate::arguments::{CommandError, Usage};
 use crate::complete_file::{CompleteFile, is_in};
 use crate::cp::{Failures, Messages, Wording};
 use crate::events::{Events, Place, Ticker};
+use crate::layout::wrapped;
 use crate::manifest::{self, Collected};
 use crate::output::{Output, describe};
 use crate::progress::census::{self, Census};
@@ -67,16 +68,11 @@ pub(crate) fn run(request: &Request) -> Result<ExitCode, CommandError> {
         output.line(&format!("left out    {}{slash} ({why})", quote(path)));
     };
     let counters = Arc::new(Progress::default());
-    let counts = {
-        let counters = Arc::clone(&counters);
-        let census = census(&request.task);
-        move || {
-            let all = census.as_ref().and_then(Census::all);
-            let (bytes, passed) = (counters.bytes_done.get(), counters.bytes_passed.get());
-            Counts { entries: counters.entries_done.get(), bytes, passed, all }
-        }
+    let current = {
+        let (counters, census) = (Arc::clone(&counters), census(&request.task));
+        move || counts(&counters, census.as_ref())
     };
-    let indicator = Indicator::start(request.progress, counts, Arc::clone(&output));
+    let indicator = Indicator::start(request.progress, current, Arc::clone(&output));
     let ticker = events.clone().map(|events| Ticker::start(events, Arc::clone(&counters)));
     let ticker = ticker.transpose().map_err(|error| refuse(format!("cannot start a thread: {error}")))?;
     let passing = Passing::new(Arc::clone(&messages) as Arc<dyn Observer>, events.clone());
@@ -100,11 +96,12 @@ pub(crate) fn run(request: &Request) -> Result<ExitCode, CommandError> {
         }
         perform(request, acting, list.clone(), &surroundings)
     });
-    indicator.stop();
+    let reached = indicator.stop().unwrap_or_else(|| counts(&counters, None));
     drop(ticker);
     let (totals, closing) = done.map_err(refuse)?;
     let unwritten = manifest::end(manifest, !(totals.interrupted || totals.out_of_space));
-    let closing = Closings { changes: closing.map(|closing| closing(&totals)), yielding: yielding.as_ref() };
+    let changes = closing.map(|closing| ended(&totals, &reached, closing(&totals)));
+    let closing = Closings { changes, yielding: yielding.as_ref() };
     Ok(end(&totals, closing, unwritten.as_deref(), events.as_deref(), (&output, &messages)))
 }
 
@@ -116,6 +113,12 @@ fn census(task: &Task) -> Option<Census> {
     let roots = vec![sync.source.clone()];
     let plan = census::Plan { roots, follows: true, sizes: true, one_filesystem, ..census::Plan::default() };
     (sync.selection == whole).then(|| Census::new(plan))
+}
+
+fn counts(progress: &Progress, census: Option<&Census>) -> Counts {
+    let all = census.and_then(Census::all);
+    let (bytes, passed) = (progress.bytes_done.get(), progress.bytes_passed.get());
+    Counts { entries: progress.entries_done.get(), bytes, passed, all }
 }
 
 /// Begins the events that `--events` asks for.
@@ -275,9 +278,6 @@ fn end(
 ) -> ExitCode {
     let program = MANUAL.name;
     let error = |text: &str| output.error(&format!("{program}: {text}"));
-    if messages.failures().count() > 1 {
-        messages.failures().print_again(program, output);
-    }
     if totals.out_of_space {
         error("stopped early: the target's space or quota is used up");
     }
@@ -295,12 +295,13 @@ fn end(
         ));
     }
     if let Some(changes) = closing.changes {
-        output.error(&ended(totals, changes));
+        output.error(&wrapped("", &changes, 2, output.error_columns()));
     }
     if let Some(paused) = closing.yielding.and_then(Yielding::closing) {
         output.error(&paused);
     }
     print_trash(totals, output);
+    messages.failures().repeat(program, output);
     let mut failed = totals.failed > 0 || totals.out_of_space || totals.too_many.is_some();
     failed |= messages.failures().count() > 0;
     if let Some(unwritten) = unwritten {
@@ -339,11 +340,11 @@ fn restored(totals: &Totals) -> String {
     format!("restored {}", counted(totals.done.created, "entry", "entries"))
 }
 
-/// Adds to a closing line how the run ended.
-fn ended(totals: &Totals, mut line: String) -> String {
+/// Adds to a closing line how the run ended; if it was stopped, with the last figures of progress.
+fn ended(totals: &Totals, reached: &Counts, mut line: String) -> String {
     if totals.interrupted {
-        let why = if totals.io.signal.is_some() { "interrupted: " } else { "stopped by --time-limit: " };
-        line.insert_str(0, why);
+        let why = if totals.io.signal.is_some() { "interrupted" } else { "stopped by --time-limit" };
+        line.insert_str(0, &format!("{why} after {}: ", reached.text()));
         line += "; the same command continues";
     }
     if totals.failed > 0 {

@@ -1,10 +1,12 @@
-//! `ferry trace`: records programs, and shows and exports recordings.
+//! `ferry trace`: records programs, and shows, compares and exports recordings.
 
+mod diff;
 mod export;
 mod figures;
 mod json;
 mod open;
 pub(crate) mod options;
+mod reasons;
 mod record;
 mod show;
 mod text;
@@ -12,6 +14,7 @@ mod tui;
 
 use std::process::ExitCode;
 
+use self::diff::Comparison;
 use self::export::Export;
 pub(crate) use self::export::OPTIONS as EXPORT_OPTIONS;
 use self::record::Record;
@@ -20,6 +23,7 @@ use self::show::Show;
 pub(crate) enum Trace {
     Record(Record),
     Show(Show),
+    Diff(Comparison),
     Export(Export),
 }
 
@@ -27,6 +31,7 @@ pub(crate) fn run(trace: &Trace) -> ExitCode {
     match trace {
         Trace::Record(record) => record.run(),
         Trace::Show(show) => show.run(),
+        Trace::Diff(comparison) => comparison.run(),
         Trace::Export(export) => export.run(),
     }
 }

@@ -1,9 +1,15 @@
 //! `ferry tune`: measures mounts, keeps the figures as profiles, and shows and checks profiles.
 
 mod check;
+mod curve;
+mod effect;
 mod options;
+mod page;
+#[cfg(test)]
+mod sample;
 mod show;
 mod text;
+mod verdict;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -15,7 +21,9 @@ use ferry_tune::store::{NotKept, may_write, write};
 use ferry_tune::{Place, Profile};
 use rustix::fs::Mode;
 
+use self::effect::Effect;
 pub(crate) use self::options::{MANUAL, OPTIONS, Request, parse};
+use self::page::Page;
 use crate::lab::ProgressLine;
 use crate::names::TUNE as NAME;
 use crate::output::Output;
@@ -96,7 +104,7 @@ fn measured(
     let profile = outcome?;
     known.push((place.identity, path.to_owned()));
     if !request.json {
-        output.line(text::tables(&folder, &profile).trim_end());
+        output.line(text::tables(&folder, &profile, Page::of_standard_output()).trim_end());
     } else {
         let json = serde_json::to_string_pretty(&profile);
         output.line(
@@ -106,23 +114,25 @@ fn measured(
     keep(&profile, request, output)
 }
 
-/// Keeps the profile where copies look for it, and prints its path.
+/// Keeps the profile where copies look for it, and prints its path and its effect on copies.
 fn keep(profile: &Profile, request: &Request, output: &Output) -> Result<u8, Failure> {
+    // With --json, standard output is for programs.
+    let tell = |line: &str| if request.json { output.error(line) } else { output.line(line) };
+    let copies = |words: &str| {
+        let sentence = format!("Copies from this filesystem will {words}.");
+        tell(&Page::of_standard_output().wrapped(&sentence, 0));
+    };
     match write(profile) {
         Ok(path) => {
-            let line = format!("kept in {}", quote(&path));
-            // With --json, standard output is for programs.
-            if request.json {
-                output.error(&line)
-            } else {
-                output.line(&line)
-            }
+            tell(&format!("kept in {}", quote(&path)));
+            copies(&format!("now {}", Effect::here(profile).words()));
             Ok(0)
         }
         Err(NotKept::Implausible(why)) => {
             output.error(&format!(
                 "{NAME}: the profile is not kept, because its figures are implausible: {why}"
             ));
+            copies("run as before");
             Ok(DISTRUSTED)
         }
         Err(why) => Err(Failure::Run(why.to_string())),

@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::num::{NonZeroU8, NonZeroU64};
+use std::path::Path;
 use std::time::Duration;
 
 use crate::arguments::Usage;
@@ -33,6 +34,20 @@ pub(crate) fn choice<T: Copy + PartialEq>(
     }
     let words = choices.iter().map(|(name, _)| *name).collect();
     Err(Usage { words, ..Usage::with_hint(message) })
+}
+
+/// Finds the choice whose name is the extension of `file`.
+pub(crate) fn by_extension<T: Copy>(file: &Path, choices: &[(&'static str, T)]) -> Result<T, Usage> {
+    let extension = file.extension().map(OsStr::to_ascii_lowercase);
+    let found = choices.iter().find(|(name, _)| extension.as_deref() == Some(OsStr::new(name)));
+    found.map(|&(_, value)| value).ok_or_else(|| {
+        let names: Vec<String> = choices.iter().map(|(name, _)| format!(".{name}")).collect();
+        Usage::with_hint(format!(
+            "the extension of {} selects no format; choose one of {}",
+            quote(file),
+            names.join(", ")
+        ))
+    })
 }
 
 pub(crate) fn number<T: std::str::FromStr>(option: &str, text: &OsStr) -> Result<T, Usage> {

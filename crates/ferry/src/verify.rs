@@ -1,23 +1,29 @@
-//! `ferry verify`: reports the differences between two trees, one per line.
+//! `ferry verify`: compares two trees, or a tree with a manifest, and reports the differences and a verdict.
 
+mod described;
+mod findings;
 mod listed;
 mod options;
 mod report;
+mod verdict;
 
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Instant;
 
+use ferry_io::Cause;
 use ferry_tree::compare::{self, Difference, Progress, Summary};
+use ferry_tree::quote::Quoted;
 
 use self::options::Task;
 pub(crate) use self::options::{MANUAL, OPTIONS, Request, parse};
+use self::report::Report;
+use self::verdict::Totals;
 use crate::output::Output;
 use crate::progress::{Counts, Indicator};
 use crate::signals;
-use crate::units::{bytes, counted, time};
-
-const DIFFERENT: ExitCode = ExitCode::FAILURE;
+use crate::units::counted;
 
 pub(crate) fn run(request: Request) -> ExitCode {
     match request.task {
@@ -27,49 +33,38 @@ pub(crate) fn run(request: Request) -> ExitCode {
 }
 
 fn compare(source: &Path, target: &Path, request: &Request) -> ExitCode {
-    let Request { ref options, json, progress, .. } = *request;
+    let Request { ref options, shown, progress, .. } = *request;
     let output = Arc::new(Output::new());
+    let report = Report::new(shown, Arc::clone(&output));
     let counters = Arc::new(Progress::new());
     let counts = {
         let counters = Arc::clone(&counters);
         move || counts(&counters)
     };
-    let start = std::time::Instant::now();
+    let start = Instant::now();
     let stop = Stop::on_signals(&counters);
-    let indicator = Indicator::start(progress, counts, Arc::clone(&output));
-    let tell = |difference: Difference| {
-        output.line(&if json { report::difference(&difference) } else { difference.to_string() });
-    };
+    let indicator = Indicator::start(progress, counts, output);
+    let tell = |difference: Difference| report.add(&difference);
     let compared = compare::trees(source, target, options, &counters, &tell);
-    let shown = indicator.stop();
-    let summary = match compared {
-        Ok(summary) => summary,
-        Err(error) => {
-            output.error(&format!("{}: {error}", MANUAL.name));
-            return DIFFERENT;
+    let took = indicator.stop().map(|_| start.elapsed());
+    let totals = |summary| Totals { summary, trashes: None, content: options.content, took };
+    let code = match compared {
+        Ok(summary) => {
+            if summary.shared > 0 {
+                let what = counted(summary.shared, "entry is", "entries are");
+                report.warn(&format!("{what} the same file on both sides, not a copy"));
+            }
+            report.end(&totals(summary))
         }
+        Err(error) => report.end_unread(&unread(&error), totals(counters.so_far())),
     };
-    if summary.shared > 0 {
-        let what = counted(summary.shared, "entry is", "entries are");
-        output.error(&format!("{}: warning: {what} the same file on both sides, not a copy", MANUAL.name));
-    }
-    if json {
-        output.line(&report::summary(&summary));
-    } else if shown || summary.differences > 0 || summary.stopped {
-        let took = time(start.elapsed());
-        let begin = if summary.stopped { "interrupted: " } else { "" };
-        let what = counted(summary.entries, "entry", "entries");
-        let differences = counted(summary.differences, "difference", "differences");
-        output.error(&format!("{begin}compared {what}, {} in {took}: {differences}", bytes(summary.bytes)));
-    }
-    if let Err(error) = output.finish() {
-        output.error(&format!("{}: write error: {error}", MANUAL.name));
-        return DIFFERENT;
-    }
-    if let Some(signal) = stop.and_then(Stop::end) {
-        return signals::end_by(signal);
-    }
-    if summary.differences == 0 && !summary.stopped { ExitCode::SUCCESS } else { DIFFERENT }
+    stop.and_then(Stop::end).map_or(code, signals::end_by)
+}
+
+/// Returns the message about a root that can't be read, without the number of its errno.
+fn unread(error: &ferry_tree::Error) -> String {
+    let ferry_tree::Error { operation, path, errno } = error;
+    format!("cannot {operation} {}: {}", Quoted(path), Cause::Errno(*errno))
 }
 
 /// Stops the comparison on SIGINT or SIGTERM, and remembers the signal.

@@ -6,7 +6,19 @@ use std::process::Command;
 use crate::tools;
 
 /// Options of `ferry lab copy` that all cells share.
-const OPTIONS: [&str; 8] = ["--programs", "none", "--dd-size", "0", "--minutes", "0", "--limits", "auto"];
+const OPTIONS: [&str; 10] = [
+    "--programs",
+    "none",
+    "--dd-size",
+    "0",
+    "--minutes",
+    "0",
+    "--limits",
+    "auto",
+    // Other variants of cp and ferry have no column in the table.
+    "--also",
+    "ferry-ring",
+];
 
 /// Copiers that are compared with `cp -r` and `ferry cp -r`. Those that are not installed are named below the table.
 const PEERS: [&str; 5] = [

@@ -93,6 +93,33 @@ fn a_finished_record_is_kept_and_another_is_resumed() {
     assert!(lines[2].starts_with("about 2 min in all"), "{shown}");
 }
 
+/// The lines of a record that end the measurement of a cell: a copier failed, and nothing else is missing.
+fn with_failed(cell: &str, more: &str) -> String {
+    format!(
+        "{{\n  \"complete\": false,\n  \"warnings\": [\n    {{\n      \"kind\": \"failed\",\n      \"cell\": \
+         \"{cell}\",\n    }},\n{more}  ]\n}}\n"
+    )
+}
+
+#[test]
+fn a_record_of_which_another_copier_failed_is_finished() {
+    let folder = Scratch::open().unwrap();
+    let record = CELLS[0].record(folder.path());
+    let interrupted = "    {\n      \"kind\": \"incomplete\",\n    }\n";
+    for (text, expected) in [
+        (with_failed("small/warm/rcp", ""), true),
+        (with_failed("small/warm/rcp", interrupted), false),
+        // The table has no row without these.
+        (with_failed("small/warm/cp", ""), false),
+        (with_failed("small/warm/ferry", ""), false),
+        // As kept while runs are taken: the failed cell has no warning yet.
+        (with_failed("small/warm/rcp", "").replace("\"kind\"", "\"failed\""), false),
+    ] {
+        fs::write(&record, &text).unwrap();
+        assert_eq!(is_finished(&record).unwrap(), expected, "{text}");
+    }
+}
+
 #[test]
 fn names_of_cells_differ() {
     let mut names: Vec<&str> = CELLS.iter().map(|cell| cell.name).collect();

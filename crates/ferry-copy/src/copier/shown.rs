@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::report::{Copied, Failure, Hashed, Method, Observer, PartNote, Question, Unfinished};
+use crate::report::{Copied, Explained, Failure, Hashed, Observer, PartNote, Question, Unfinished};
 
 /// Passes everything on. Both sides of an entry have one name, so a hidden target has its source's.
 pub(super) struct Shown(pub(super) Arc<dyn Observer>);
@@ -34,8 +34,8 @@ impl Observer for Shown {
         self.0.agrees(target, question, is_over)
     }
 
-    fn explained(&self, source: &Path, method: Method, why: &str) {
-        self.0.explained(source, method, why);
+    fn explained(&self, explained: &Explained<'_>) {
+        self.0.explained(explained);
     }
 
     fn failed(&self, failure: &Failure) {

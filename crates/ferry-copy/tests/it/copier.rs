@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use ferry_copy::{
     Algorithm, Copier, Digest, FailureKind, Gate, Observer, Pair, Progress, Settings, Sides, Start, Verb,
+    hash_file,
 };
 use ferry_io::sim::Fault;
 use ferry_io::sim::{World, differences};
-use ferry_io::{Errno, Io, Name, Operation, Stat, Time, Times};
+use ferry_io::{Errno, Io, Name, OpenHow, Operation, Stat, Time, Times};
 
 use crate::simulation::world;
 use crate::told::{Told, for_seeds};
@@ -168,6 +169,28 @@ fn a_run_that_pauses_ends_when_it_is_stopped() {
             matches!(&ended, Ok(((), Err(FailureKind::Io { error, .. }))) if error.is_cancelled());
         assert!(is_cancelled && elapsed < HALF + Duration::from_millis(50), "seed {seed}: {elapsed:?}");
         assert_eq!(gate.pauses().count, 1, "seed {seed}");
+    });
+}
+
+#[test]
+fn hashing_a_file_takes_turns_with_others_that_always_wait() {
+    for_seeds(5, |seed| {
+        let (world, io) = world(seed);
+        trees(&world);
+        let hash = async |io: &Io, gate: Option<&Gate>| {
+            let dir = io.open_dir("/source".as_ref()).unwrap();
+            let file = dir.open(&name("file"), OpenHow::read()).await.unwrap();
+            let seen = file.stat().await.unwrap();
+            let begun = ferry_io::now();
+            let digest = hash_file((io, gate), &file, &seen, Algorithm::Blake3).await.unwrap().unwrap();
+            (digest, ferry_io::now() - begun)
+        };
+        acting(&world, &io, async |_, _, io| {
+            let (digest, alone) = hash(io, None).await;
+            let (same, elapsed) = hash(io, Some(&*beside_others())).await;
+            assert_eq!(digest, same);
+            assert!(elapsed > alone + Duration::from_millis(1_900), "seed {seed}: {alone:?}, {elapsed:?}");
+        });
     });
 }
 

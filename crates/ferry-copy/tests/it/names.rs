@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ferry_copy::{
-    Backup, Control, Copied, Dereference, Failure, Item, Make, Method, Observer, Options, Preserve, Progress,
-    Reflink,
+    Backup, Control, Copied, Dereference, Explained, Failure, Item, Make, Method, Observer, Options,
+    Preserve, Progress, Reflink,
 };
 use ferry_io::sim::{Fault, Settings, Sparse, World};
 use ferry_io::{Errno, FileKind, Operation};
@@ -366,7 +366,7 @@ impl Observer for Waiting {
         false
     }
 
-    fn explained(&self, _: &Path, _: Method, _: &str) {}
+    fn explained(&self, _: &Explained<'_>) {}
 
     fn failed(&self, failure: &Failure) {
         panic!("{failure:?}");

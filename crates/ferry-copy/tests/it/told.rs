@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use ferry_copy::{
-    Copied, Dereference, Digest, Failure, Hashed, Item, Method, Observer, Options, Preserve, Progress,
+    Copied, Dereference, Digest, Explained, Failure, Hashed, Item, Observer, Options, Preserve, Progress,
     Question, Summary, Unfinished,
 };
 use ferry_io::sim::World;
@@ -41,7 +41,7 @@ impl Observer for Told {
         false
     }
 
-    fn explained(&self, _: &Path, _: Method, _: &str) {}
+    fn explained(&self, _: &Explained<'_>) {}
 
     fn hashed(&self, hashed: &Hashed<'_>) {
         self.hashes.lock().unwrap().push((hashed.target.to_owned(), hashed.digest));

@@ -26,6 +26,12 @@ use crate::error::{Operation, SetupError};
 use crate::route::{Reason, Route};
 use crate::sampling::{Refusal, Summary, ThreadSelection, most_descriptors};
 
+/// Environment variable with the file to record to, unless the program names another one.
+pub const FILE_VARIABLE: &str = "FERRY_TRACE";
+/// Environment variable that leaves out the kernel's side of that recording if it is 0, for a program that is recorded
+/// by another one (see [`ProgramsRecording`]).
+pub const KERNEL_VARIABLE: &str = "FERRY_TRACE_KERNEL";
+
 /// Settings of a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tracing {
@@ -130,10 +136,14 @@ impl Recording {
         clock: Option<Arc<dyn Clock>>,
         descriptors: usize,
     ) -> Result<Option<Arc<Self>>, SetupError> {
-        let of_environment = || std::env::var_os("FERRY_TRACE").filter(|file| !file.is_empty());
-        let tracing = tracing.cloned().or_else(|| of_environment().map(Tracing::to));
+        let of_environment = std::env::var_os(FILE_VARIABLE).filter(|file| !file.is_empty());
+        let tracing = tracing.cloned().or_else(|| of_environment.as_ref().map(Tracing::to));
         let Some(tracing) = tracing else { return Ok(None) };
-        let whose = if clock.is_some() { None } else { Some((ThreadSelection::Recorded, descriptors)) };
+        let is_of_environment = of_environment.is_some_and(|file| tracing.file == file);
+        let is_left_out = is_of_environment && std::env::var_os(KERNEL_VARIABLE).is_some_and(|is| is == "0");
+        let whose =
+            if is_left_out { Err(Refusal::LeftOut) } else { Ok((ThreadSelection::Recorded, descriptors)) };
+        let whose = clock.is_none().then_some(whose);
         let command = std::env::args_os();
         Self::make(&tracing, threads, command, whose, clock).map(|recording| Some(Arc::new(recording)))
     }
@@ -143,7 +153,7 @@ impl Recording {
         tracing: &Tracing,
         threads: usize,
         command: impl Iterator<Item = OsString>,
-        whose: Option<(ThreadSelection, usize)>,
+        whose: Option<Result<(ThreadSelection, usize), Refusal>>,
         clock: Option<Arc<dyn Clock>>,
     ) -> Result<Self, SetupError> {
         let refused = |error: io::Error| SetupError::Trace {
@@ -162,7 +172,8 @@ impl Recording {
         let writing = Mutex::new(Some(writing.map_err(refused)?));
         let most_buffers =
             threads + tracing.spare_buffers + if whose.is_some() { kernel::BUFFERS } else { 0 };
-        let side = |(whose, descriptors)| {
+        let side = |whose: Result<(ThreadSelection, usize), Refusal>| {
+            let (whose, descriptors) = whose?;
             if most_descriptors() > descriptors {
                 return Err(Refusal::Descriptors);
             }
@@ -370,7 +381,7 @@ impl ProgramsRecording {
             tracing,
             0,
             command.iter().cloned(),
-            Some((ThreadSelection::Programs, usize::MAX)),
+            Some(Ok((ThreadSelection::Programs, usize::MAX))),
             None,
         )
         .map(Self)

@@ -4,6 +4,7 @@ mod answers;
 mod degrade;
 mod lifetime;
 mod operations;
+mod sightings;
 
 use std::fs;
 use std::num::NonZeroUsize;
@@ -97,21 +98,20 @@ fn a_thousand_reads_are_a_handful_of_submissions() {
     assert!(stats.ring_enters <= 10, "{} enters", stats.ring_enters);
 }
 
-#[test]
-fn a_batch_is_begun_while_the_rest_of_it_is_prepared() {
-    if !has_ring() {
-        return;
-    }
-    const FIBERS: u64 = 64;
-    const ROUNDS: u64 = 50;
+/// Number of fibers that read one block after another, and of the blocks of each.
+const READERS: (u64, u64) = (64, 50);
+
+/// Returns the number of submissions of these fibers.
+fn submissions_of_readers(early_batches: bool) -> u64 {
+    let (fibers, rounds) = READERS;
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("file"), pattern(64 * 4096)).unwrap();
-    let options = Options { blocks: 64, block_size: 4096, ..ring_options() };
+    let options = Options { blocks: 64, block_size: 4096, early_batches, ..ring_options() };
     let ((), stats) = in_folder(&options, folder.path(), async |io, dir| {
         let file = dir.open(&name("file"), OpenHow::read()).await.unwrap();
-        crate::for_each(64, 0..FIBERS, async |index| {
+        crate::for_each(64, 0..fibers, async |index| {
             let mut block = io.block().await?;
-            for _ in 0..ROUNDS {
+            for _ in 0..rounds {
                 let (back, count) = file.read_at(block, index * 4096).await;
                 assert_eq!(count?, 4096);
                 block = back;
@@ -121,10 +121,28 @@ fn a_batch_is_begun_while_the_rest_of_it_is_prepared() {
         .await
         .unwrap();
     });
-    assert_eq!(stats.submitted, FIBERS * ROUNDS + 1);
+    assert_eq!(stats.submitted, fibers * rounds + 1);
+    stats.submissions
+}
+
+#[test]
+fn a_batch_is_begun_while_the_rest_of_it_is_prepared() {
+    if !has_ring() {
+        return;
+    }
+    let (submissions, (_, rounds)) = (submissions_of_readers(true), READERS);
     // Batches of two, two, four and so on to 32, and the rest: more than one a round, far fewer than one a read.
-    assert!(stats.submissions >= 5 * ROUNDS, "{} submissions", stats.submissions);
-    assert!(stats.submissions <= 8 * ROUNDS, "{} submissions", stats.submissions);
+    assert!(submissions >= 5 * rounds, "{submissions} submissions");
+    assert!(submissions <= 8 * rounds, "{submissions} submissions");
+}
+
+#[test]
+fn without_early_batches_the_requests_of_all_fibers_are_submitted_together() {
+    if !has_ring() {
+        return;
+    }
+    let (submissions, (_, rounds)) = (submissions_of_readers(false), READERS);
+    assert!(submissions <= 2 * rounds, "{submissions} submissions");
 }
 
 #[test]

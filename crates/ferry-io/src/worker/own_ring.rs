@@ -121,7 +121,8 @@ impl Worker {
     /// Submits now if fibers will follow whose operations have completed: they will queue more, and the device has work
     /// meanwhile. Otherwise the following sleep submits and waits in one call.
     fn start_batch(&self) {
-        if self.slots.borrow().done() > 0
+        if self.shared.options.early_batches
+            && self.slots.borrow().done() > 0
             && let Some(ring) = self.ring.borrow_mut().as_mut()
         {
             ring.start_batch(&self.counters);

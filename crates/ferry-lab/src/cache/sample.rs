@@ -16,10 +16,10 @@ const DEEPEST: usize = 400;
 /// Upper bound of names walked: enough for a fair sample of 100,000 files.
 const LONGEST_WALK: usize = 200_000;
 
-/// A sample of a tree's regular files.
+/// A sample of the regular files of one or several trees.
 #[derive(Debug)]
 pub struct Sample {
-    root: PathBuf,
+    roots: Vec<PathBuf>,
     files: Vec<PathBuf>,
     new: Cell<bool>,
 }
@@ -38,13 +38,27 @@ impl Sample {
     /// # Errors
     /// If it can't be listed.
     pub fn of(root: &Path, seed: u64) -> Result<Self, Failure> {
+        Self::of_all(&[root.to_owned()], seed)
+    }
+
+    /// Chooses files of these trees (or files).
+    ///
+    /// # Errors
+    /// If one can't be listed.
+    pub fn of_all(roots: &[PathBuf], seed: u64) -> Result<Self, Failure> {
         let mut numbers = SplitMix64::new(seed);
         let mut files = Vec::new();
         let mut seen = 0;
-        let mut folders = vec![(root.to_owned(), 0)];
-        let kind = std::fs::symlink_metadata(root).map_err(|error| Failure::file("stat", root, &error))?;
-        if kind.is_file() {
-            return Ok(Self { root: root.to_owned(), files: vec![root.to_owned()], new: Cell::new(true) });
+        let mut folders = Vec::new();
+        for root in roots {
+            let kind =
+                std::fs::symlink_metadata(root).map_err(|error| Failure::file("stat", root, &error))?;
+            if kind.is_file() {
+                choose(&mut files, root.clone(), seen, &mut numbers);
+                seen += 1;
+            } else {
+                folders.push((root.clone(), 0));
+            }
         }
         while let Some((folder, depth)) = folders.pop() {
             let failed = |error| Failure::file("list", &folder, &error);
@@ -62,19 +76,25 @@ impl Sample {
                 break;
             }
         }
-        Ok(Self { root: root.to_owned(), files, new: Cell::new(true) })
+        Ok(Self { roots: roots.to_vec(), files, new: Cell::new(!roots.is_empty()) })
     }
 
     /// No files: for experiments that leave the caches as they are.
     #[must_use]
     pub fn none() -> Self {
-        Self { root: PathBuf::new(), files: Vec::new(), new: Cell::new(false) }
+        Self { roots: Vec::new(), files: Vec::new(), new: Cell::new(false) }
     }
 
-    /// Root of the sampled tree.
+    /// Returns true if no tree was named.
     #[must_use]
-    pub fn root(&self) -> &Path {
-        &self.root
+    pub fn is_none(&self) -> bool {
+        self.roots.is_empty()
+    }
+
+    /// Roots of the sampled trees.
+    #[must_use]
+    pub fn roots(&self) -> &[PathBuf] {
+        &self.roots
     }
 
     /// Returns true before the first check: then the sample may be cached while the rest is not.

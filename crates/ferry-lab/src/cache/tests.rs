@@ -29,6 +29,25 @@ fn a_tree_that_was_read_is_warm() {
 }
 
 #[test]
+fn several_files_are_read_and_proved_together() {
+    let _caches = caches();
+    let place = tempfile::tempdir().unwrap();
+    let files = ["one", "other"].map(|name| place.path().join(name));
+    files.iter().for_each(|file| std::fs::write(file, [1; 5000]).unwrap());
+    let sample = Sample::of_all(&files, 1).unwrap();
+    let proof = prepare(State::Warm, &sample, &[]).unwrap().unwrap();
+    assert!(proof.holds && proof.names == 2, "{proof:?}");
+    assert_eq!(proof.data_bytes, 2 * 8192);
+}
+
+#[test]
+fn without_files_nothing_is_proved() {
+    let sample = Sample::of_all(&[], 1).unwrap();
+    assert!(sample.is_none() && Sample::none().is_none());
+    assert_eq!(prepare(State::Warm, &sample, &[]).unwrap(), None);
+}
+
+#[test]
 fn dropped_caches_are_cold() {
     if !may_drop_caches() {
         eprintln!("SKIP: caches can't be dropped here");

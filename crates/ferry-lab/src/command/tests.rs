@@ -1,7 +1,11 @@
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
-use super::{Stranger, filled, find_program, time, version, words};
+use super::{
+    OutputTo, Pid, Stranger, await_end, filled, find_program, line, measure, prepare, time, version, words,
+};
 use crate::error::Failure;
 use crate::stop::Stop;
 
@@ -11,6 +15,14 @@ fn words_are_split_as_by_a_shell() {
     assert_eq!(split("rsync -a  {source}/ {target}"), ["rsync", "-a", "{source}/", "{target}"]);
     assert_eq!(split(r#"a 'b  c' "d \" \e" f\ g '' "#), ["a", "b  c", "d \" \\e", "f g", ""]);
     assert!(words("a 'b").is_err() && words("a \"b").is_err() && words("a\\").is_err());
+}
+
+#[test]
+fn a_joined_line_is_split_into_the_same_words() {
+    let all = ["sleep", "0.02", "", "it's", "a b", "\"x\"", "\\", "$HOME", "new\nline", "--", "é"];
+    let all = all.map(str::to_owned);
+    assert_eq!(words(&line(&all)).unwrap(), all);
+    assert_eq!(line(&all[..3]), "sleep 0.02 ''");
 }
 
 #[test]
@@ -29,6 +41,20 @@ fn a_command_is_timed_and_heard() {
 }
 
 #[test]
+fn a_measured_command_has_its_time_status_and_use() {
+    let stop = Stop::on_signals().unwrap();
+    let run =
+        |script: &str| measure(Command::new("sh").args(["-c", script]), OutputTo::Nowhere, &stop).unwrap();
+    let slept = run("sleep 0.05; echo nobody sees this");
+    assert!(slept.seconds >= 0.05 && slept.seconds < 5.0 && slept.failed.is_none(), "{slept:?}");
+    assert!(slept.used.peak_bytes > 0, "{slept:?}");
+    let failed = run("echo one >&2; echo two >&2; exit 3");
+    assert_eq!((failed.status.code(), failed.failed.as_deref()), (Some(3), Some("'sh' failed: two")));
+    let missing = measure(&mut Command::new("/no/such/program"), OutputTo::Nowhere, &stop).unwrap_err();
+    assert_eq!(missing.to_string(), "'/no/such/program' can't be run: No such file or directory");
+}
+
+#[test]
 fn a_failed_command_says_why() {
     let stop = Stop::on_signals().unwrap();
     let failed = |script: &str| match time(Command::new("sh").args(["-c", script]), &stop) {
@@ -39,6 +65,22 @@ fn a_failed_command_says_why() {
     assert_eq!(failed("exit 3"), "'sh' failed: exit status: 3");
     let missing = time(&mut Command::new("/no/such/program"), &stop).unwrap_err().to_string();
     assert_eq!(missing, "'/no/such/program' can't be run: No such file or directory");
+}
+
+#[test]
+fn a_stopped_command_ends_with_all_of_its_processes() {
+    let begun = Instant::now();
+    let mut command = Command::new("sh");
+    command.args(["-c", "trap '' TERM; sleep 60 & trap - TERM; echo ready; wait"]).stdout(Stdio::piped());
+    prepare(&mut command);
+    let mut child = command.spawn().unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    output.read_line(&mut String::new()).unwrap();
+    await_end(Pid::from_child(&child), &Stop::after_signal().unwrap()).unwrap();
+    assert!(!child.wait().unwrap().success());
+    // The output ends with the last process that has it open.
+    output.read_to_end(&mut Vec::new()).unwrap();
+    assert!(begun.elapsed() < Duration::from_secs(30));
 }
 
 #[test]

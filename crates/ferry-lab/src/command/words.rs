@@ -1,4 +1,4 @@
-//! Splitting a command line as a shell does: spaces, quotes and backslashes, and nothing more.
+//! Splitting a command line as a shell does: spaces, quotes and backslashes, and nothing more; and the reverse.
 
 /// Splits a line into words.
 ///
@@ -22,6 +22,17 @@ pub fn words(line: &str) -> Result<Vec<String>, &'static str> {
     }
     words.extend(word);
     Ok(words)
+}
+
+/// Joins words to a line that [`words`] splits into the same words.
+#[must_use]
+pub fn line(words: &[String]) -> String {
+    let is_plain = |letter: char| !letter.is_whitespace() && !"'\"\\$`*?[]{}()<>|&;~#!".contains(letter);
+    let quoted = |word: &String| {
+        let is_plain = !word.is_empty() && word.chars().all(is_plain);
+        if is_plain { word.clone() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+    };
+    words.iter().map(quoted).collect::<Vec<_>>().join(" ")
 }
 
 fn quoted(characters: &mut std::str::Chars<'_>, word: &mut String) -> Result<(), &'static str> {

@@ -1,5 +1,6 @@
 //! Begins an experiment: makes a new record, or continues an earlier one.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use ferry_tree::fill::derive;
@@ -76,6 +77,7 @@ pub(super) fn prepared(experiment: &dyn Experiment, request: &Request) -> Result
     check_same_machine(&record.machine, &machine)?;
     check_same_program(&record, &content_of(&request.ferry)?)?;
     record.runs = request.runs.unwrap_or(record.runs);
+    record.complete = false;
     // Warnings about figures are found anew; those about the time of measuring are kept.
     record.warnings.retain(|warning| !warning.kind.is_of_figures());
     for warning in warnings::of_changes(&record.machine, &machine) {
@@ -126,10 +128,13 @@ fn check_same_program(record: &Record, program: &str) -> Result<(), Failure> {
     )))
 }
 
-/// Returns a hash of a program's content.
+/// Returns a hash of a program's content. It is not read into memory at once, because this process's peak of memory is
+/// the least that `lab run` can tell of a command.
 fn content_of(program: &Path) -> Result<String, Failure> {
-    let bytes = std::fs::read(program).map_err(|error| Failure::file("read", program, &error))?;
-    Ok(blake3::hash(&bytes).to_hex().chars().take(16).collect())
+    let mut hasher = blake3::Hasher::new();
+    let hashed = File::open(program).and_then(|file| hasher.update_reader(file).map(|_| ()));
+    hashed.map_err(|error| Failure::file("read", program, &error))?;
+    Ok(hasher.finalize().to_hex().chars().take(16).collect())
 }
 
 fn taken_by() -> String {
@@ -149,7 +154,7 @@ fn new_record(
         started: now(),
         seed: request.seed.unwrap_or_else(any_seed),
         runs: request.runs.unwrap_or_else(|| experiment.spec().runs(request.scale)),
-        warm_ups: experiment.spec().warm_ups(request.scale),
+        warm_ups: experiment.warm_ups(request.scale),
         scale: request.scale,
         complete: false,
         parameters: settings.values().clone(),

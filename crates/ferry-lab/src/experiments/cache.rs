@@ -14,10 +14,12 @@ use std::path::Path;
 
 use self::access::{Access, Plan, RANDOM};
 use self::ways::Method;
+use super::headlines;
 use crate::cache::State;
 use crate::cache::sample::Sample;
 use crate::error::Failure;
 use crate::experiment::{Experiment, Runs, Spec};
+use crate::headline::Headline;
 use crate::load::lay_out;
 use crate::needs::{self, Need};
 use crate::plot::Plot;
@@ -188,7 +190,7 @@ impl Experiment for Cache {
         };
         let mut tables: Vec<Table> = Access::ALL.into_iter().map(of).collect();
         tables.push(beside_lru(record));
-        tables.retain(|table| !table.rows.is_empty());
+        tables.retain(|table| !table.is_empty());
         tables
     }
 
@@ -213,6 +215,10 @@ impl Experiment for Cache {
 
     fn verdicts(&self, record: &Record) -> Vec<Verdict> {
         verdicts::all(record)
+    }
+
+    fn headline(&self, record: &Record) -> Headline {
+        headlines::cache(record)
     }
 }
 

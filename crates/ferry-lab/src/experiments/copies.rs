@@ -14,7 +14,8 @@ use crate::session::{Session, Turn};
 use crate::stop::Stop;
 use crate::units::real;
 
-/// For cp and `ferry cp`: copies bytes. On btrfs and XFS both would otherwise share the source's blocks.
+/// For cp and `ferry cp`: reads and writes every byte. Otherwise both let the kernel copy (copy_file_range(2)), or share
+/// the source's blocks on btrfs and XFS.
 pub(super) const NEVER_SHARED: &str = "--reflink=never";
 
 /// The measures of [`Times::figures_of`].

@@ -1,10 +1,11 @@
 //! `lab copy`: copiers beside cp, cold and warm, on files of 4 KiB and of 1 MiB (documents 000, 003 and 004).
 //!
-//! The copiers are ferry with its own choice of routes, ferry with all operations forced to the ring (as eio runs
-//! them), commands given with `--vs`, and the documents' own programs by block size. Each runs as a command. It is
-//! timed from its start until it returns, and until its writes are on the device. Every copy is compared with its
-//! source, untimed.
+//! The copiers are ferry with its own choice of routes, variants of cp and ferry (without copies in the kernel, with all
+//! operations forced to the ring as eio runs them, without io_uring), commands given with `--vs`, and the documents' own
+//! programs by block size. Each runs as a command. It is timed from its start until it returns, and until its writes are
+//! on the device. Every copy is compared with its source, untimed.
 
+mod dd;
 pub(super) mod extent;
 pub(crate) mod groups;
 pub(super) mod limits;
@@ -13,23 +14,22 @@ pub(super) mod tools;
 pub(super) mod trees;
 mod verdicts;
 
-use std::path::Path;
-
-use self::groups::{group_of, heading};
-use super::copies::{self, Times};
+use self::extent::Extent;
+use self::groups::heading;
+use super::{copies, headlines};
 use crate::cache::State;
-use crate::cache::sample::Sample;
 use crate::command::Stranger;
 use crate::error::Failure;
 use crate::experiment::{Experiment, Runs, Spec};
+use crate::headline::Headline;
 use crate::message::quoted;
 use crate::needs::Need;
 use crate::plot::Plot;
+use crate::record::warning::{Warning, WarningKind};
 use crate::record::{Cell, Measure, Record};
-use crate::session::{Session, Subject};
+use crate::session::Session;
 use crate::settings::{Parameter, ParameterKind, Settings};
 use crate::table::Table;
-use crate::units::figure;
 use crate::verdict::Verdict;
 
 #[cfg(test)]
@@ -97,13 +97,20 @@ const PARAMETERS: &[Parameter] = &[
         "0",
     ),
     Parameter::new(
+        tools::ALSO,
+        "NAME,...",
+        "Variants of cp and ferry: cp-reflink-never, ferry-ring, ferry-posix, or none",
+        ParameterKind::Words(&[tools::CP_BY_BLOCKS, tools::FERRY_RING, tools::FERRY_POSIX, "none"]),
+        "cp-reflink-never,ferry-ring,ferry-posix",
+    ),
+    Parameter::new(
         "vs",
         "COMMAND",
         "Also measure this command, such as 'rsync -a {source}/ {target}'; may be repeated",
         ParameterKind::Texts,
         "",
     ),
-    extent::Extent::PARAMETER,
+    Extent::PARAMETER,
     Parameter::new(
         limits::OPTION,
         "NAME,...",
@@ -114,7 +121,7 @@ const PARAMETERS: &[Parameter] = &[
     .quick("none")
     .published("none"),
     Parameter::new(
-        "dd-size",
+        groups::DD_SIZE,
         "BYTES",
         "Bytes that dd writes; 0: leave dd out",
         ParameterKind::Size(0, 1 << 40),
@@ -128,11 +135,19 @@ const SPEC: Spec = Spec {
     name: "copy",
     about: "Times copiers beside cp, cold and warm, on small and large files",
     manual: "\
-Repeats documents 000, 003 and 004. For each tree and cache state, these copiers run in rounds of random order: cp, \
-ferry, ferry with every operation on the ring, each --vs command, and the documents' programs at each block size. \
-Where no file is larger than one block, only the first block size is taken. Throughput counts the bytes read plus the \
-bytes written. dd's sequential rate shows the throughput to expect. Each tree is first copied once to estimate the \
-total time. If it exceeds --minutes, trees get fewer levels of folders, and the result says so.
+Repeats documents 000, 003 and 004. For each tree and cache state, these copiers run in rounds of random order: cp and \
+ferry, their variants, each --vs command, and the documents' programs at each block size. Where no file is larger than \
+one block, only the first block size is taken. Each tree is first copied once to estimate the total time. If it exceeds \
+--minutes, trees get fewer levels of folders, and the result says so.
+
+cp and ferry are `cp -r` and `ferry cp -r` unless --copy-as says otherwise. Both let the kernel copy \
+(copy_file_range(2)), or share blocks on btrfs and XFS. Their variants:
+  cp-reflink-never  cp -r --reflink=never, which reads and writes every byte; only with --copy-as shared
+  ferry-ring        the same with ferry, and every operation on the ring, as eio runs them
+  ferry-posix       ferry cp -r --backend=posix, without io_uring
+
+Throughput counts the bytes read plus the bytes written. Document 004 takes dd's sequential writes as an upper limit. A \
+table compares the bytes that cp and dd write a second until they are durable.
 
 Limit programs are bare copiers that preserve nothing. They show how fast a copy can be on this machine. With --limits \
 auto, a pilot runs each likely program once before the first round of a tree and cache state. The two fastest then run \
@@ -157,18 +172,15 @@ impl Experiment for Copy {
     }
 
     fn judged(&self, cell: &Cell) -> &'static [&'static str] {
-        match (cell.text("tree").as_str(), cell.text("tool").as_str()) {
-            ("dd", _) => &["throughput_b_s"],
-            (_, "cp") => &["returned_s", "throughput_b_s"],
-            _ => &["returned_s"],
-        }
+        let is_compared = cell.text("tree") == dd::NAME || cell.number(groups::DD_BESIDE).is_some();
+        if is_compared { dd::JUDGED } else { &["returned_s"] }
     }
 
     fn needs(&self, settings: &Settings) -> Result<Vec<Need>, Failure> {
         limits::check(settings)?;
-        extent::Extent::check(settings)?;
+        Extent::check(settings)?;
         let mut needs = trees::needs(settings)?;
-        needs.push(Need::Space { bytes: settings.number("dd-size"), entries: 1 });
+        needs.push(Need::Space { bytes: settings.number(groups::DD_SIZE), entries: 1 });
         needs.push(Need::Program("cp".into()));
         for line in settings.texts("vs") {
             let command = Stranger::parse(&line)?;
@@ -189,12 +201,15 @@ impl Experiment for Copy {
             session.settings().texts("states").iter().filter_map(|name| State::named(name)).collect();
         tools::note(session, &tools);
         let trees = trees::fitting(session, &trees, &states, &tools)?;
-        let mut planned = usize::from(session.settings().number("dd-size") > 0);
+        if Extent::of(session.settings()) == Extent::Shared && groups::shares_blocks(session)? {
+            session.warn(shared_blocks());
+        }
+        let mut planned = usize::from(session.settings().number(groups::DD_SIZE) > 0);
         for tree in &trees {
             planned += groups::planned(session, tree, &states, &tools)?;
         }
         session.plan(planned);
-        dd(session)?;
+        dd::take(session)?;
         for tree in &trees {
             groups::one_tree(session, tree, &states, &tools)?;
         }
@@ -205,19 +220,19 @@ impl Experiment for Copy {
         let mut tables: Vec<Table> = groups::of(record)
             .into_iter()
             .map(|group| {
-                let is_dd = group == "dd";
+                let is_dd = group == dd::NAME;
                 let title = if is_dd { "dd, sequential writes".to_owned() } else { heading(record, &group) };
                 shares::table(record, &group, &title)
             })
             .collect();
         tables.extend(shares::limits(record));
-        tables.extend(expectation(record));
+        tables.extend(dd::table(record));
         tables
     }
 
     fn plots(&self, record: &Record) -> Vec<Plot> {
         let mut plots = Vec::new();
-        for group in groups::of(record).into_iter().filter(|group| group != "dd") {
+        for group in groups::of(record).into_iter().filter(|group| group != dd::NAME) {
             let cells = || groups::cells_of(record, &group);
             let (title, prefix) = (heading(record, &group), format!("{group}/"));
             plots.push(Plot::strips(record, &title, "returned_s", &prefix, cells()));
@@ -236,59 +251,17 @@ impl Experiment for Copy {
     fn verdicts(&self, record: &Record) -> Vec<Verdict> {
         verdicts::all(record).into_iter().chain(shares::verdicts(record)).collect()
     }
+
+    fn headline(&self, record: &Record) -> Headline {
+        headlines::copy(record)
+    }
 }
 
-/// dd's sequential writes: what document 004 expects of the disk.
-fn dd(session: &mut Session<'_>) -> Result<(), Failure> {
-    const BLOCK: u64 = 1_000_000;
-    let bytes = session.settings().number("dd-size");
-    if bytes == 0 {
-        return Ok(());
-    }
-    let cell = Cell::new(&[("tree", "dd".into())], State::AsItIs).with("bytes", bytes.into());
-    let Some(program) = crate::search_path::find_program("dd".as_ref()) else {
-        session.leave_out(cell, "'dd' is not found on the PATH");
-        return Ok(());
-    };
-    session.note_tool("dd", &program);
-    let blocks = bytes.div_ceil(BLOCK);
-    let command = Stranger::new(
-        &program,
-        &["if=/dev/zero", "of={target}", &format!("bs={BLOCK}"), &format!("count={blocks}")],
-    );
-    let subject = Subject::new(cell, |turn| {
-        let target = turn.fresh("dd");
-        let times = Times::take(&command, Path::new(""), &target, turn.stop());
-        let removed = turn.remove(target);
-        let figures = times?.figures_of(blocks * BLOCK);
-        removed?;
-        Ok(figures)
-    });
-    session.interleave(&mut [subject], &Sample::none())
-}
-
-/// Table of cp's throughput as predicted from dd's by document 004, beside the measured one.
-fn expectation(record: &Record) -> Option<Table> {
-    let rate = record.summary(record.find(&[("tree", "dd")])?, "throughput_b_s")?.median.middle;
-    let columns = ["cp", "read and written", "expected from dd's rate", "took", "share of dd's rate"];
-    let mut table = Table::new("Throughput expected from dd's rate", &columns);
-    for cell in record.cells.iter().filter(|cell| cell.text("tool") == "cp") {
-        let first = |measure: &str| cell.figures(measure).first().copied();
-        let (Some(seconds), Some(throughput)) = (first("returned_s"), first("throughput_b_s")) else {
-            continue;
-        };
-        // Of one run: medians of both may be of different ones.
-        let bytes = seconds * throughput;
-        let Some(took) = record.summary(cell, "returned_s").map(|found| found.median.middle) else {
-            continue;
-        };
-        table.row(vec![
-            heading(record, &group_of(cell)),
-            figure(bytes, "B"),
-            figure(bytes / rate, "s"),
-            figure(took, "s"),
-            format!("{:.0} %", bytes / took / rate * 100.0),
-        ]);
-    }
-    (!table.rows.is_empty()).then_some(table)
+/// Where blocks can be shared, `cp -r` copies no bytes.
+fn shared_blocks() -> Warning {
+    Warning::note(
+        WarningKind::Experiment,
+        "cp and ferry share blocks on this filesystem instead of copying bytes",
+        "compare copiers that read and write with cp-reflink-never, or take --copy-as plain",
+    )
 }

@@ -9,10 +9,12 @@ mod verdicts;
 use std::path::Path;
 use std::time::Duration;
 
+use super::headlines;
 use crate::cache::State;
 use crate::cache::sample::Sample;
 use crate::error::Failure;
 use crate::experiment::{Experiment, Runs, Spec};
+use crate::headline::Headline;
 use crate::load::{self, Load, RequestKind as Of};
 use crate::needs::{self, Need};
 use crate::plot::Plot;
@@ -150,6 +152,10 @@ impl Experiment for Disk {
 
     fn verdicts(&self, record: &Record) -> Vec<Verdict> {
         verdicts::all(record)
+    }
+
+    fn headline(&self, record: &Record) -> Headline {
+        headlines::disk(record)
     }
 }
 

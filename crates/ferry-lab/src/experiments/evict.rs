@@ -11,6 +11,7 @@ use std::time::Duration;
 use rustix::fs::Advice;
 
 use super::copies::{self, Times};
+use super::headlines;
 use super::when::fixtures::MemoryLimit;
 use super::when::held::Held;
 use crate::cache::State;
@@ -18,6 +19,7 @@ use crate::cache::sample::Sample;
 use crate::command::Stranger;
 use crate::error::Failure;
 use crate::experiment::{Experiment, Runs, Spec};
+use crate::headline::Headline;
 use crate::load;
 use crate::needs::Need;
 use crate::plot::Plot;
@@ -196,6 +198,10 @@ impl Experiment for Evict {
             verdicts.push(Verdict::below("", &finding, least("cp"), STAYS, words));
         }
         verdicts
+    }
+
+    fn headline(&self, record: &Record) -> Headline {
+        headlines::evict(record)
     }
 }
 

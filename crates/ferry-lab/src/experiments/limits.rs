@@ -3,11 +3,12 @@
 //! All limit programs that are worth trying for a tree and a cache state run in the same rounds as cp and ferry, on the
 //! trees of `lab copy`. The fastest one by median is the limit.
 
-use super::copies;
 use super::copy::{extent, groups, limits, shares, tools, trees};
+use super::{copies, headlines};
 use crate::cache::State;
 use crate::error::Failure;
 use crate::experiment::{Experiment, Runs, Spec};
+use crate::headline::Headline;
 use crate::needs::Need;
 use crate::plot::Plot;
 use crate::record::{Cell, Measure, Record};
@@ -142,5 +143,9 @@ impl Experiment for Limits {
 
     fn verdicts(&self, record: &Record) -> Vec<Verdict> {
         shares::verdicts(record)
+    }
+
+    fn headline(&self, record: &Record) -> Headline {
+        headlines::limits(record)
     }
 }

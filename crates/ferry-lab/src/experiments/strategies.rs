@@ -6,6 +6,7 @@
 //! with its source, untimed.
 
 mod cells;
+mod tables;
 mod verdicts;
 
 use std::path::{Path, PathBuf};
@@ -14,11 +15,12 @@ use ferry_tree::workload::{Sizes, Workload};
 
 use self::cells::Plan;
 use super::copies::{self, Times};
-use super::tree;
+use super::{headlines, tree};
 use crate::cache::State;
 use crate::cache::sample::Sample;
 use crate::error::Failure;
 use crate::experiment::{Experiment, Runs, Spec};
+use crate::headline::Headline;
 use crate::needs::Need;
 use crate::plot::Plot;
 use crate::record::{Cell, Measure, Record};
@@ -46,6 +48,7 @@ const NAMES: &[&str] = &[
     "reflink",
     "dontcache",
     "ring-buffered",
+    "ring-registered",
     "ring-direct",
     "direct-read",
     "own-cache",
@@ -57,7 +60,7 @@ const PARAMETERS: &[Parameter] = &[
         "NAME,...",
         "Strategies to measure (see below)",
         ParameterKind::Words(NAMES),
-        "read-write,splice,sendfile,copy-file-range,mmap,reflink,dontcache,ring-buffered,ring-direct,direct-read,own-cache",
+        "read-write,splice,sendfile,copy-file-range,mmap,reflink,dontcache,ring-buffered,ring-registered,ring-direct,direct-read,own-cache",
     ),
     Parameter::new(
         "files",
@@ -119,7 +122,7 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::new(
         "every-pair",
         "",
-        "Combine every block size with every depth, not only with the middle one",
+        "Combine every block size with every depth, instead of each with the middle one of the other",
         ParameterKind::Switch,
         "no",
     )
@@ -138,9 +141,10 @@ Repeats the appendix of document 003. Strategies:
   mmap             mmap(2) of the source, write(2) from the mapping
   reflink          FICLONE: the target shares the source's blocks
   dontcache        read-write with RWF_DONTCACHE, which leaves nothing in the page cache
-  ring-buffered    reads and writes on the ring, several in flight
-  ring-direct      the same with O_DIRECT on both sides
-  direct-read      the same with O_DIRECT on the source only
+  ring-buffered    reads and writes on the ring, several in flight; of one file, all depths with the smallest block too
+  ring-registered  the same with registered buffers; the time of registering is included
+  ring-direct      as ring-buffered, with O_DIRECT on both sides
+  direct-read      as ring-buffered, with O_DIRECT on the source only
   own-cache        ferry's direct files: O_DIRECT on both sides with caches in the program; durable when it returns
 cp --reflink=never, and dd at each block size, copy the same file. With many files, each call takes up to a whole \
 file, and the ring has several files in flight. The document does not give its block sizes, and its picture was not \
@@ -219,7 +223,8 @@ impl Experiment for Strategies {
             let cells = record.cells.iter().filter(|cell| cells::group_of(cell) == group);
             table::of_cells(record, &cells::heading(record, &group), cells)
         };
-        cells::groups(record).into_iter().map(of_group).chain(verdicts::agreement(record)).collect()
+        let groups = cells::groups(record).into_iter().map(of_group);
+        groups.chain(tables::all(record)).chain(verdicts::agreement(record)).collect()
     }
 
     fn plots(&self, record: &Record) -> Vec<Plot> {
@@ -228,6 +233,10 @@ impl Experiment for Strategies {
 
     fn verdicts(&self, record: &Record) -> Vec<Verdict> {
         verdicts::all(record)
+    }
+
+    fn headline(&self, record: &Record) -> Headline {
+        headlines::strategies(record)
     }
 }
 

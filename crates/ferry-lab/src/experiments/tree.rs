@@ -8,6 +8,7 @@ use ferry_tree::workload::{Made, Preset, Sizes, Workload};
 use crate::cache::State;
 use crate::error::Failure;
 use crate::experiment::{Experiment, Runs, Spec};
+use crate::headline::Headline;
 use crate::needs::Need;
 use crate::plot::Plot;
 use crate::record::{Better, Cell, Figures, Measure, Record};
@@ -153,6 +154,21 @@ impl Experiment for Tree {
 
     fn verdicts(&self, _: &Record) -> Vec<Verdict> {
         Vec::new()
+    }
+
+    /// Number of files and folders, and the time to make them.
+    fn headline(&self, record: &Record) -> Headline {
+        let Some(cell) = record.cells.first() else { return Headline::none("the tree") };
+        let text = |measure: &str, unit: &str| {
+            cell.figures(measure).last().map(|value| figure(*value, unit)).unwrap_or_default()
+        };
+        Headline::new(format!(
+            "{} files in {} folders, {}, made in {}",
+            text("files", ""),
+            text("folders", ""),
+            text("bytes", "B"),
+            text("made_s", "s"),
+        ))
     }
 }
 

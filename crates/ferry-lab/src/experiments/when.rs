@@ -2,40 +2,49 @@
 //!
 //! Runs `ferry cp` with all operations inline, on the ring, on helper threads, and with its own choice. The cases are:
 //! between two devices, with little memory, made durable, beside a reader whose latency matters, and a plain buffered
-//! copy. A case is left out, with the reason, if its requirements (loop devices, a cgroup) are not met.
+//! copy. In two further cases the runtime itself runs a fiber whose latency matters, beside one whose operation takes
+//! long. A case is left out, with the reason, if its requirements (loop devices, a cgroup) are not met.
 //!
 //! The document's remaining case, O_DIRECT with a cache in the program, is not a copy: see `lab ring` and `lab
 //! strategies`.
 
 mod cases;
+pub(super) mod devices;
 pub(super) mod fixtures;
 pub(super) mod held;
 mod latency;
 mod reader;
+mod same_worker;
+mod throttle;
 mod verdicts;
 
 use std::path::Path;
 
 use ferry_tree::workload::Workload;
 
-use self::cases::{CASES, LATENCY, ROUTES, Source, ferry_cp, leave_out_all, routes};
-use self::fixtures::{Devices, MemoryLimit};
+use self::cases::{
+    BESIDE_READ, BESIDE_SYNC, CASES, LATENCY, ROUTES, Source, ferry_cp, leave_out_all, routes,
+};
+use self::devices::Devices;
+use self::fixtures::MemoryLimit;
 use super::copies::{self, Times};
-use super::tree;
+use super::{headlines, tree};
 use crate::cache::State;
 use crate::cache::sample::Sample;
 use crate::command::Stranger;
 use crate::error::Failure;
 use crate::experiment::{Experiment, Runs, Spec};
+use crate::headline::Headline;
 use crate::needs::{self, Need};
 use crate::plot::Plot;
+use crate::record::warning::{Warning, WarningKind};
 use crate::record::{Better, Cell, Measure, Record};
 use crate::session::{Session, Subject, Turn};
 use crate::settings::{Parameter, ParameterKind, Settings};
 use crate::stop::Stop;
-use crate::table::{self, Table};
-use crate::units::figure;
-use crate::verdict::{Verdict, interval};
+use crate::table::{Columns, Table};
+use crate::units::{figure, real};
+use crate::verdict::Verdict;
 
 #[cfg(test)]
 mod tests;
@@ -51,9 +60,9 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::new(
         "cases",
         "CASE,...",
-        "buffered, two-devices, small-memory, durable, latency",
+        "Cases to measure (see below)",
         ParameterKind::Words(CASES),
-        "buffered,two-devices,small-memory,durable,latency",
+        "buffered,two-devices,small-memory,durable,latency,beside-read,beside-sync",
     ),
     Parameter::new(
         "size",
@@ -63,6 +72,14 @@ const PARAMETERS: &[Parameter] = &[
         "256M",
     )
     .quick("64M"),
+    Parameter::new(
+        "device-rate",
+        "BYTES",
+        "Bytes a second of each device in each direction, in the two-devices case",
+        ParameterKind::Size(1 << 20, 1 << 40),
+        "200M",
+    )
+    .quick("400M"),
     Parameter::new(
         "memory",
         "BYTES",
@@ -87,6 +104,14 @@ const PARAMETERS: &[Parameter] = &[
         "1000",
     )
     .quick("200"),
+    Parameter::new(
+        "ticks",
+        "N",
+        "Minimum number of ticks during long operations in a run of the cases beside-read and beside-sync",
+        ParameterKind::Number(1, 1_000_000),
+        "1000",
+    )
+    .quick("50"),
 ];
 
 const SPEC: Spec = Spec {
@@ -96,11 +121,16 @@ const SPEC: Spec = Spec {
 Repeats document 003's list of cases in which asynchronous I/O helps. For each case, `ferry cp` runs with --route \
 inline, ring, pool and auto, in rounds of random order.
   buffered      one device, enough memory, cached source: the document expects no gain
-  two-devices   from a loop image on the work folder's device to one in memory, caches cold; needs root
+  two-devices   from one loop device to another, caches cold. Both images are on the disk of the work folder, and a \
+cgroup limits each device to --device-rate; needs root
   small-memory  in a cgroup with less memory than the copied bytes; needs permission to create a cgroup
   durable       many small files, made durable (--fsync)
   latency       large files made durable, while a reader makes a random direct read of 4 KiB on the same device every \
-millisecond. Its 99th percentile is compared with that of a reader without a copy
+millisecond. Its 99th percentile is compared with that of a reader alone
+  beside-read   no copy: in one worker of ferry's runtime, a fiber ticks and makes a small cached read every \
+millisecond, while another fiber reads a file that is not cached, 4 MiB at a time
+  beside-sync   as beside-read, while the other fiber makes 32 MiB durable with fsync(2). It fails where fsync(2) takes less \
+than a millisecond
 The loop devices, mounts and the cgroup are removed at the end, even if the lab is killed.",
     parameters: PARAMETERS,
     operands: &[],
@@ -126,6 +156,32 @@ impl Experiment for When {
             ),
             Measure::new("reads", "reads", "", Better::Neither),
             Measure::new("copies", "number of copies beside the reads", "", Better::Neither),
+            Measure::new(
+                "tick_p99_s",
+                "99th percentile of a tick's delay during a long operation of the worker",
+                "s",
+                Better::Lower,
+            ),
+            Measure::new(
+                "tick_p50_s",
+                "median of a tick's delay during a long operation of the worker",
+                "s",
+                Better::Lower,
+            ),
+            Measure::new(
+                "small_p99_s",
+                "99th percentile of the time from a tick until a small cached read has completed",
+                "s",
+                Better::Lower,
+            ),
+            Measure::new("long_s", "median time of the long operations", "s", Better::Neither),
+            Measure::new("ticks", "ticks during long operations", "", Better::Neither),
+            Measure::new(
+                "cached_share",
+                "largest share of the long file that was cached before it was read",
+                "x",
+                Better::Neither,
+            ),
         ]
     }
 
@@ -136,17 +192,27 @@ impl Experiment for When {
     fn needs(&self, settings: &Settings) -> Result<Vec<Need>, Failure> {
         let size = settings.number("size");
         let files = settings.number("files");
-        // The source and a copy, an image with the source, the reader's file, and the small files twice.
-        let bytes = size.saturating_mul(3).saturating_add(fixtures::SLACK_BYTES + latency::READ_FILE_BYTES);
-        let small = files.saturating_mul(2 * (SMALL_FILE_BYTES + 4096));
+        let cases = settings.texts("cases");
+        let has = |names: &[&str]| cases.iter().any(|case| names.contains(&case.as_str()));
+        let parts = [
+            // The source and a copy.
+            (has(&["buffered", "small-memory", LATENCY]), size.saturating_mul(2)),
+            // Two images with one each.
+            (has(&["two-devices"]), size.saturating_mul(2).saturating_add(2 * devices::SLACK_BYTES)),
+            (has(&[LATENCY]), latency::READ_FILE_BYTES),
+            (has(&[BESIDE_READ, BESIDE_SYNC]), 2 * same_worker::LONG_BYTES),
+            (has(&["durable"]), files.saturating_mul(2 * (SMALL_FILE_BYTES + 4096))),
+        ];
+        let bytes = parts.iter().filter(|(is_made, _)| *is_made).map(|(_, bytes)| *bytes);
         let entries = files.saturating_mul(2).saturating_add(100);
-        Ok(vec![Need::Space { bytes: bytes.saturating_add(small), entries }])
+        Ok(vec![Need::Space { bytes: bytes.fold(0, u64::saturating_add), entries }])
     }
 
     fn run(&self, session: &mut Session<'_>) -> Result<(), Failure> {
         let cases = session.settings().texts("cases");
         let has = |name: &str| cases.iter().any(|case| case == name);
-        session.plan(cases.len() * ROUTES.len() + usize::from(has(LATENCY)));
+        let with_alone = [LATENCY, BESIDE_READ, BESIDE_SYNC].into_iter().filter(|case| has(case)).count();
+        session.plan(cases.len() * ROUTES.len() + with_alone);
         let folder = session.work().join("large");
         let mut large = Source { folder, workload: large(session), is_made: false };
         if has("buffered") {
@@ -165,6 +231,9 @@ impl Experiment for When {
         if has("two-devices") {
             two_devices(session)?;
         }
+        for case in [BESIDE_READ, BESIDE_SYNC].into_iter().filter(|case| has(case)) {
+            same_worker::take(session, case)?;
+        }
         Ok(())
     }
 
@@ -182,6 +251,10 @@ impl Experiment for When {
 
     fn verdicts(&self, record: &Record) -> Vec<Verdict> {
         verdicts::all(record)
+    }
+
+    fn headline(&self, record: &Record) -> Headline {
+        headlines::when(record)
     }
 }
 
@@ -254,8 +327,8 @@ fn two_devices(session: &mut Session<'_>) -> Result<(), Failure> {
         return Ok(());
     }
     session.step("making two devices");
-    let size = session.settings().number("size");
-    let devices = match Devices::make(session.work(), size, session.stop()) {
+    let (size, rate) = (session.settings().number("size"), session.settings().number("device-rate"));
+    let devices = match Devices::make(session.work(), size, rate, session.stop()) {
         Ok(devices) => devices,
         Err(Failure::Run(why)) => {
             leave_out_all(session, cells(routes), &why);
@@ -263,12 +336,21 @@ fn two_devices(session: &mut Session<'_>) -> Result<(), Failure> {
         }
         Err(other) => return Err(other),
     };
+    session.warn(Warning::note(
+        WarningKind::Experiment,
+        format!(
+            "the two devices are images on one disk; each may move {} in each direction",
+            figure(real(rate), "B/s")
+        ),
+        "two disks may differ: this shows only what two queues change",
+    ));
     let folder = devices.first().join("large");
     tree::make(&large(session), &folder, tree::threads(), session.stop())?;
     let sample = Sample::of(&folder, session.seed())?;
     let ferry = session.ferry().to_owned();
     let subject = |(cell, route): (Cell, String)| {
-        let (command, folder, devices) = (ferry_cp(session, &[&route]), &folder, &devices);
+        let command = devices.around(&ferry_cp(session, &[&route]));
+        let (folder, devices) = (&folder, &devices);
         Subject::new(cell, move |turn: &mut Turn<'_>| {
             let target = devices.second().join("copy");
             let times = Times::take(&command, folder, &target, turn.stop());
@@ -305,38 +387,10 @@ fn compare(
     session.interleave(&mut subjects, sample)
 }
 
-/// A case's routes: what matters in it and how that compares, and the medians of the other figures.
+/// A case's routes, with the measure that matters in it first.
 fn of_case(record: &Record, case: &str) -> Option<Table> {
     let cells: Vec<&Cell> = record.cells.iter().filter(|cell| cell.text("case") == case).collect();
     let first = record.measure(verdicts::measure_of(case)).filter(|_| !cells.is_empty())?;
-    let has = |measure: &&Measure| cells.iter().any(|cell| !cell.figures(&measure.name).is_empty());
-    let others: Vec<&Measure> =
-        record.measures.iter().filter(|measure| *measure != first).filter(has).collect();
-    let mut columns = vec!["route", "runs", first.about.as_str(), "95 %", "times inline"];
-    columns.extend(others.iter().map(|measure| measure.about.as_str()));
-    let mut table = Table::new(case, &columns);
-    for cell in cells {
-        let mut row = vec![cell.text("route"), cell.runs.len().to_string()];
-        match record.summary(cell, &first.name) {
-            Some(found) => row.extend([
-                figure(found.median.middle, &first.unit),
-                table::between(&found.median, &first.unit),
-                record.ratio_to_base(cell, &first.name).map(|ratio| interval(&ratio)).unwrap_or_default(),
-            ]),
-            None => row.push(cell.missing.clone().unwrap_or_else(|| "not taken".to_owned())),
-        }
-        row.extend(
-            others
-                .iter()
-                .filter(|_| row.len() > 3)
-                .map(|measure| {
-                    let found = record.summary(cell, &measure.name);
-                    found.map(|found| figure(found.median.middle, &measure.unit)).unwrap_or_default()
-                })
-                .collect::<Vec<_>>(),
-        );
-        row.resize(table.columns.len(), String::new());
-        table.row(row);
-    }
-    Some(table)
+    let others = record.measures.iter().filter(|measure| *measure != first).collect();
+    Some(Columns { first, others, last: None }.table(record, case, &cells))
 }

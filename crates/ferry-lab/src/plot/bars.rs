@@ -3,6 +3,7 @@
 use super::axis::Axis;
 use super::picture::{Bar, Plot, Room};
 use super::svg::{Anchor, Svg, width};
+use crate::table::measured;
 use crate::units::{figure, real_count};
 
 const TOP: f64 = 40.0;
@@ -48,7 +49,9 @@ pub(super) fn draw(plot: &Plot, room: Room, names: &[String; 3], bars: &[Bar]) -
         let middle = y + 18.0 + HEIGHT / 2.0;
         svg.text((left, y + 13.0), "", Anchor::Start, &fitting(&bar.label, right - left));
         svg.bar((left, y + 18.0), x(bar.ratio.middle) - left, HEIGHT, BAR);
-        svg.stroke("whisker", INTERVAL, &[(x(bar.ratio.low), middle), (x(bar.ratio.high), middle)]);
+        if bar.ratio.is_enough() {
+            svg.stroke("whisker", INTERVAL, &[(x(bar.ratio.low), middle), (x(bar.ratio.high), middle)]);
+        }
         // Beside the bars only, because it would cross their labels.
         svg.rule("axis", (x(1.0), middle - 7.0), (x(1.0), middle + 7.0));
         if let Some(at) = bar.marks[1].map(x) {
@@ -100,12 +103,10 @@ fn fitting(text: &str, room: f64) -> String {
 /// Describes each row for screen readers.
 pub(super) fn words(names: &[String; 3], bars: &[Bar]) -> Vec<String> {
     let of_bar = |bar: &Bar| {
-        let number = |ratio: f64| figure(ratio, "x");
-        let between = crate::table::between(&bar.ratio, "x");
-        let mut words = format!("{}: {} {} ({between})", bar.label, names[0], number(bar.ratio.middle));
+        let mut words = format!("{}: {} {}", bar.label, names[0], measured(&bar.ratio, "x"));
         for (name, mark) in names.iter().skip(1).zip(bar.marks) {
             if let Some(ratio) = mark {
-                words += &format!(", {name} {}", number(ratio));
+                words += &format!(", {name} {}", figure(ratio, "x"));
             }
         }
         words

@@ -4,6 +4,7 @@
 use super::axis::Axis;
 use super::picture::{Line, Plot, Room};
 use super::svg::{Anchor, Svg, width};
+use crate::statistics::Interval;
 use crate::units::real_count;
 
 const HEIGHT: f64 = 360.0;
@@ -23,7 +24,7 @@ pub(super) fn draw(plot: &Plot, room: Room, parameter: &str, lines: &[Line]) -> 
     svg.grow(more);
     let (top, bottom) = (TOP + more, BOTTOM + more);
     let points = || lines.iter().flat_map(|line| line.points.iter());
-    let figures: Vec<f64> = points().flat_map(|(_, _, interval)| [interval.low, interval.high]).collect();
+    let figures: Vec<f64> = points().flat_map(|(_, _, found)| shown(found)).collect();
     let axis = Axis::of(&figures, &plot.unit);
     let labels = lines.iter().map(|line| width(&line.label)).fold(40.0, f64::max);
     let right = (room.width() - labels * 1.06 - 24.0).max(room.width() / 2.0);
@@ -51,9 +52,11 @@ pub(super) fn draw(plot: &Plot, room: Room, parameter: &str, lines: &[Line]) -> 
         svg.stroke("line", series, &points);
         for (at, _, found) in &line.points {
             let x = x(*at);
-            svg.stroke("whisker", series, &[(x, y(found.low)), (x, y(found.high))]);
-            for end in [found.low, found.high] {
-                svg.stroke("whisker", series, &[(x - 3.0, y(end)), (x + 3.0, y(end))]);
+            if found.is_enough() {
+                svg.stroke("whisker", series, &[(x, y(found.low)), (x, y(found.high))]);
+                for end in [found.low, found.high] {
+                    svg.stroke("whisker", series, &[(x - 3.0, y(end)), (x + 3.0, y(end))]);
+                }
             }
             svg.mark((x, y(found.middle)), series);
         }
@@ -62,6 +65,11 @@ pub(super) fn draw(plot: &Plot, room: Room, parameter: &str, lines: &[Line]) -> 
         svg.label((right + 10.0, at + 4.0), series, label);
     }
     svg
+}
+
+/// The figures of a point that are drawn.
+fn shown(found: &Interval) -> [f64; 2] {
+    if found.is_enough() { [found.low, found.high] } else { [found.middle; 2] }
 }
 
 /// Returns a parameter's words and unit: `block size (bytes)`.

@@ -54,7 +54,9 @@ pub(super) fn draw(plot: &Plot, room: Room, strips: &[Strip]) -> Svg {
             svg.text((right + 12.0, y + 4.0), "value", Anchor::Start, &value(plot, strip));
         }
         let median = strip.summary.median;
-        svg.stroke("interval", row, &[(x(median.low) - 1.0, y), (x(median.high) + 1.0, y)]);
+        if median.is_enough() {
+            svg.stroke("interval", row, &[(x(median.low) - 1.0, y), (x(median.high) + 1.0, y)]);
+        }
         for (index, figure) in strip.figures.iter().enumerate() {
             // Runs of the same time would hide each other: every other one is a little higher.
             let shift = real_count(index % 3) * 5.0 - 5.0;

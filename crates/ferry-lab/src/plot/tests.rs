@@ -17,13 +17,43 @@ fn every_run_is_a_dot_and_every_median_a_figure() {
         "<title>small &amp; warm</title>",
         ">200 ms</text>",
         ">100 ms</text>",
-        "<desc>time until it returned, medians and 95 % intervals: cp 200 ms (100 to 300 ms); ferry",
+        "<desc>time until it returned, medians: cp 200 ms; ferry 100 ms.</desc>",
         "prefers-color-scheme:dark",
         "time until it returned (ms)",
     ] {
         assert!(svg.contains(part), "{part} in {svg}");
     }
     assert!(!plot().svg().contains("<style>"));
+}
+
+#[test]
+fn intervals_are_drawn_of_enough_runs_only() {
+    let mut record = record();
+    let strips = |record: &crate::record::Record| {
+        Plot::strips(record, "t", "returned_s", "small/", &record.cells).file()
+    };
+    assert!(!strips(&record).contains("class=\"interval\""));
+    let runs = record.cells[0].runs.clone();
+    record.cells[0].runs.extend(runs);
+    let svg = strips(&record);
+    assert_eq!(svg.matches("class=\"interval\"").count(), 1);
+    assert!(svg.contains("medians and 95 % intervals: cp 200 ms (100-300); ferry 100 ms."), "{svg}");
+
+    let point = |count| {
+        let interval = Interval { middle: 1.0, low: 0.5, high: 2.0, count };
+        [(1.0, "1"), (2.0, "2")].map(|(at, text)| (at, text.to_owned(), interval)).to_vec()
+    };
+    for (count, whiskers) in [(4, 0), (5, 6)] {
+        let lines = vec![Line { label: "one".to_owned(), points: point(count) }];
+        let kind = PlotKind::Lines { parameter: "depth".to_owned(), lines };
+        let plot = Plot { title: "t".into(), measure: "time".into(), unit: "s".into(), kind };
+        assert_eq!(plot.file().matches("class=\"whisker\"").count(), whiskers);
+        let ratio = Interval { middle: 1.0, low: 0.5, high: 2.0, count };
+        let bars = vec![super::Bar { label: "row".to_owned(), ratio, marks: [None, None] }];
+        let kind = PlotKind::Bars { names: ["a", "b", "c"].map(str::to_owned), bars };
+        let plot = Plot { kind, ..plot };
+        assert_eq!(plot.file().matches("class=\"whisker\"").count(), usize::from(whiskers > 0));
+    }
 }
 
 #[test]
@@ -65,7 +95,7 @@ fn lines_have_their_names_apart() {
     assert!(heights[0] - heights[1] >= 14.9 && heights[1] - heights[2] >= 14.9, "{heights:?}");
     assert!(svg.contains(">64K</text>") && svg.contains(">block size (bytes)</text>"));
     assert!(
-        plot.words().contains("one by block size (bytes) 4K: 1.00 s (900 ms to 1.10 s), 64K"),
+        plot.words().contains("one by block size (bytes) 4K: 1.00 s (900 ms-1.10 s), 64K"),
         "{}",
         plot.words()
     );

@@ -9,14 +9,19 @@ fn each_program_copies_a_tree() {
     let place = tempfile::tempdir().unwrap();
     let source = place.path().join("source");
     let sizes = Sizes::Uniform { least: 0, most: 200_000 };
-    make(&Workload { sizes, ..Workload::plain(3, 2, 5, 0, 1) }, &source, 2).unwrap();
+    let made = make(&Workload { sizes, ..Workload::plain(3, 2, 5, 0, 1) }, &source, 2).unwrap();
     for (name, program) in Program::ALL {
         for (block_bytes, max_fibers) in [(4096, 2), (1 << 20, 64)] {
             let target = place.path().join(format!("{name}-{block_bytes}"));
-            let how = ProgramOptions { program, block_bytes, max_fibers, route: RouteChoice::Ring };
-            if let Err(failure) = copy(&how, &source, &target) {
-                panic!("{name}: {failure}");
-            }
+            let how =
+                ProgramOptions { program, block_bytes, max_fibers, route: RouteChoice::Ring, observe: true };
+            let stats = match copy(&how, &source, &target) {
+                Ok(stats) => stats,
+                Err(failure) => panic!("{name}: {failure}"),
+            };
+            // A read and a write for each block.
+            let least = 2 * made.bytes / u64::try_from(block_bytes).unwrap();
+            assert!(stats.operations.iter().flatten().sum::<u64>() >= least, "{name}: {stats:?}");
             let found = trees(&source, &target, &Options::plain(), &Progress::new(), &|difference| {
                 eprintln!("{difference}");
             });
@@ -29,8 +34,13 @@ fn each_program_copies_a_tree() {
 #[test]
 fn a_failure_is_told() {
     let place = tempfile::tempdir().unwrap();
-    let how =
-        ProgramOptions { program: Program::Dfs, block_bytes: 4096, max_fibers: 2, route: RouteChoice::Auto };
+    let how = ProgramOptions {
+        program: Program::Dfs,
+        block_bytes: 4096,
+        max_fibers: 2,
+        route: RouteChoice::Auto,
+        observe: false,
+    };
     let told = |source: &str, target: &str| {
         copy(&how, &place.path().join(source), &place.path().join(target)).unwrap_err().to_string()
     };

@@ -1,4 +1,4 @@
-use super::{ALL, MACHINES, of};
+use super::{ALL, BESIDE, MACHINES, beside, of};
 
 #[test]
 fn every_row_has_a_place_for_each_column() {
@@ -20,4 +20,22 @@ fn the_documents_tables_are_as_published() {
     let disk = of("disk").next().unwrap().table().text();
     assert!(disk.contains("random 4 KiB, depth 1   29.1 MB/s  107 MB/s  42.8 MB/s"), "{disk}");
     assert!(of("tree").next().is_none());
+}
+
+#[test]
+fn a_published_table_stands_beside_those_that_repeat_it() {
+    for (experiment, start, _) in BESIDE {
+        let is_it =
+            |table: &super::Published| table.experiment == *experiment && table.title.starts_with(start);
+        assert!(ALL.iter().any(is_it), "{experiment}: {start}");
+    }
+    let titles = |experiment: &str, title: &str| {
+        beside(experiment, title).map(|table| table.title).collect::<Vec<_>>()
+    };
+    assert_eq!(titles("copy", "large (2 levels fewer), warm"), ["780 MB in files of 1 MiB"]);
+    assert_eq!(
+        titles("copy", "large-3905, cold"),
+        ["3,905 files of 4 KiB, and of 1 MiB with blocks of 1 MB", "On a cold cache"]
+    );
+    assert!(titles("limits", "large, warm").is_empty());
 }

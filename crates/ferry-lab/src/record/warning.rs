@@ -78,6 +78,11 @@ impl WarningKind {
             | Self::Experiment => false,
         }
     }
+
+    /// Returns true if the warning is about the filesystem on which an experiment makes its files.
+    pub(crate) fn is_of_place(self) -> bool {
+        matches!(self, Self::Discard | Self::RamFilesystem)
+    }
 }
 
 impl Warning {

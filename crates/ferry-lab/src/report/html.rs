@@ -106,5 +106,32 @@ pub(super) fn table(id: &str, table: &Table) -> String {
     let mut grid = Grid::new(id, &table.title);
     grid.columns(table.columns.iter().map(String::as_str));
     table.rows.iter().for_each(|row| grid.row(row.iter().map(|cell| escaped(cell))));
-    grid.html()
+    let notes: String =
+        table.notes.iter().map(|note| format!("<p class=\"note\">{}</p>\n", escaped(note))).collect();
+    if table.rows.is_empty() {
+        return format!("<p id=\"{id}\"><strong>{}</strong></p>\n{notes}", escaped(&table.title));
+    }
+    format!("<div>\n{}{notes}</div>\n", grid.html())
+}
+
+/// Presentation of a part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shown {
+    /// Open at first, and printed.
+    Open,
+    /// Folded at first, and printed.
+    Printed,
+    /// Folded at first, and printed only if the reader has opened it.
+    Folded,
+}
+
+/// A part that can be folded.
+pub(super) fn part(id: &str, title: &str, shown: Shown, content: &str) -> String {
+    let attributes = match shown {
+        Shown::Open => "class=\"printed\" open",
+        Shown::Printed => "class=\"printed\"",
+        Shown::Folded => "class=\"part\"",
+    };
+    let title = escaped(title);
+    format!("<details {attributes}><summary><h3 id=\"{id}\">{title}</h3></summary>\n{content}</details>\n")
 }

@@ -1,13 +1,18 @@
-//! Section of one record: verdicts, warnings, plots, tables beside the published ones, all runs.
+//! Section of one record: its answer and the plot of it, then folded: claims, warnings, further plots, figures beside the
+//! published ones, conditions, all runs.
 
-use super::html::{escaped, link, scrolling, table, terms};
+use super::html::{Shown, escaped, link, part, scrolling, table, terms};
 use super::runs::values;
 use super::source::{Source, scale};
 use super::{machines, runs};
+use crate::headline::Headline;
+use crate::plot::Plot;
 use crate::published::{self, MACHINES};
-use crate::record::Record;
 use crate::record::warning::Warning;
+use crate::record::{Record, Scale};
+use crate::table::Table;
 use crate::verdict::{Outcome, Verdict};
+use crate::warnings::counted;
 
 /// Section of one record.
 pub(super) struct Section<'s> {
@@ -18,7 +23,15 @@ pub(super) struct Section<'s> {
     pub(super) title: String,
     /// Verdicts of the record.
     pub(super) verdicts: Vec<Verdict>,
+    /// Answer of the record.
+    pub(super) headline: Headline,
+    /// Plots, that of the answer first.
+    plots: Vec<Plot>,
+    tables: Vec<Table>,
 }
+
+/// A part of the section: its name in links, title, presentation and HTML.
+type Part = (&'static str, &'static str, Shown, String);
 
 impl<'s> Section<'s> {
     /// Returns a section for each record.
@@ -29,10 +42,19 @@ impl<'s> Section<'s> {
                 |sources: &[Source]| sources.iter().filter(|other| other.record.experiment == *name).count();
             let (number, all) = (of(sources.get(..index).unwrap_or_default()) + 1, of(sources));
             let title = if all > 1 { format!("{name}, {number} of {all}") } else { name.clone() };
-            let verdicts = source.experiment.verdicts(&source.record);
-            Self { source, id: format!("record-{}", index + 1), title, verdicts }
+            Self::new(source, format!("record-{}", index + 1), title)
         };
         sources.iter().enumerate().map(section).collect()
+    }
+
+    fn new(source: &'s Source, id: String, title: String) -> Self {
+        let Source { record, experiment, .. } = source;
+        let headline = experiment.headline(record);
+        let mut plots = experiment.plots(record);
+        // A stable sort keeps the others in their order.
+        plots.sort_by_key(|plot| headline.plot.as_ref() != Some(&plot.title));
+        let (verdicts, tables) = (experiment.verdicts(record), experiment.tables(record));
+        Self { source, id, title, verdicts, headline, plots, tables }
     }
 
     /// Returns its record.
@@ -47,46 +69,71 @@ impl<'s> Section<'s> {
 
     /// Returns id and title of each part that is not empty.
     pub(super) fn parts(&self) -> Vec<(String, &'static str)> {
-        let parts = self.contents().into_iter().filter(|(_, _, content)| !content.is_empty());
-        parts.map(|(name, title, _)| (self.part(name), title)).collect()
+        let parts = self.contents().into_iter().filter(|(.., content)| !content.is_empty());
+        parts.map(|(name, title, ..)| (self.part(name), title)).collect()
     }
 
     /// Returns the HTML of the section.
     pub(super) fn html(&self) -> String {
         let id = &self.id;
         let mut out = format!(
-            "<section class=\"record\" aria-labelledby=\"{id}\">\n<h2 id=\"{id}\">{}</h2>\n<p \
-            class=\"about\">{}.</p>\n",
+            "<section class=\"record\" aria-labelledby=\"{id}\">\n<div class=\"answer\">\n<h2 id=\"{id}\">{}</h2>\n\
+             <p class=\"about\">{}.</p>\n<p class=\"headline\">{}.</p>\n",
             escaped(&self.title),
             escaped(self.source.experiment.spec().about),
+            escaped(&self.headline.answer),
         );
-        if !self.record().is_to_be_trusted() {
-            let why = link(&self.part("warnings"), "why");
-            out +=
-                &format!("<p class=\"notice\"><strong>Do not trust these figures:</strong> see {why}.</p>\n");
+        for sentence in &self.headline.more {
+            out += &format!("<p>{}.</p>\n", escaped(sentence));
         }
-        for (name, title, content) in self.contents() {
+        out += &self.notice();
+        out += &self.plots.first().map(drawn).unwrap_or_default();
+        out += "</div>\n";
+        for (name, title, shown, content) in self.contents() {
             if !content.is_empty() {
-                out += &format!("<h3 id=\"{}\">{title}</h3>\n{content}", self.part(name));
+                out += &part(&self.part(name), title, shown, &content);
             }
         }
         out + "</section>\n"
     }
 
-    fn contents(&self) -> [(&'static str, &'static str, String); 7] {
+    /// What a reader must know before using the figures.
+    fn notice(&self) -> String {
+        let record = self.record();
+        if record.is_to_be_trusted() {
+            return String::new();
+        }
+        let why = link(&self.part("warnings"), "why");
+        let quick = record.scale == Scale::Quick && self.source.experiment.spec().is_measured;
+        let words = if quick { "<code>--quick</code> decides nothing" } else { "Do not trust these figures" };
+        format!("<p class=\"notice\"><strong>{words}:</strong> see {why}.</p>\n")
+    }
+
+    fn contents(&self) -> [Part; 7] {
+        let doubted = if self.record().is_to_be_trusted() { Shown::Folded } else { Shown::Open };
+        let others: String = self.plots.iter().skip(1).map(drawn).collect();
         [
-            ("findings", "Findings", self.meaning()),
-            ("warnings", "Warnings", self.warnings()),
-            ("plots", "Plots", self.plots()),
-            ("tables", "Measured here", self.tables()),
-            ("published", "Published", self.published()),
-            ("how", "Conditions", self.how()),
-            ("runs", "Every run", runs::all(self.record(), &self.part("cell"))),
+            ("claims", "Claims", Shown::Printed, self.claims()),
+            ("warnings", "Warnings", doubted, self.warnings()),
+            ("plots", "Further plots", Shown::Folded, others),
+            ("tables", "Figures", Shown::Folded, self.tables()),
+            ("published", "Published", Shown::Folded, self.published()),
+            ("how", "Conditions", Shown::Folded, self.how()),
+            ("runs", "Every run", Shown::Folded, runs::all(self.record(), &self.part("cell"))),
         ]
     }
 
-    fn meaning(&self) -> String {
-        list("verdicts", self.verdicts.iter().map(verdict))
+    /// The decided claims, and the others folded.
+    fn claims(&self) -> String {
+        let (decided, open): (Vec<&Verdict>, Vec<&Verdict>) =
+            self.verdicts.iter().partition(|verdict| verdict.outcome.is_decided());
+        let list = |verdicts: &[&Verdict]| list("verdicts", verdicts.iter().map(|its| verdict(its)));
+        let mut out = list(&decided);
+        if !open.is_empty() {
+            let title = format!("Not decided or not measured: {}", counted(open.len(), "claim"));
+            out += &format!("<details><summary>{title}</summary>\n{}</details>\n", list(&open));
+        }
+        out
     }
 
     /// Each advice once, with all warnings that share it; unreliable figures first.
@@ -104,34 +151,48 @@ impl<'s> Section<'s> {
         list("warnings", groups.iter().map(|group| advice(group)))
     }
 
-    fn plots(&self) -> String {
-        let plots = self.source.experiment.plots(self.record());
-        plots.iter().map(|plot| scrolling(&format!("Plot: {}", plot.title), &plot.svg())).collect()
-    }
-
+    /// Each table, with the documents' own beside it.
     fn tables(&self) -> String {
-        let tables = self.source.experiment.tables(self.record());
-        tables
-            .iter()
-            .enumerate()
-            .map(|(index, one)| table(&self.part(&format!("table-{}", index + 1)), one))
-            .collect()
+        let mut out = String::new();
+        for (index, one) in self.tables.iter().enumerate() {
+            let own = table(&self.part(&format!("table-{}", index + 1)), one);
+            let beside = published::beside(&self.record().experiment, &one.title).enumerate();
+            let beside: String = beside
+                .map(|(number, known)| {
+                    let id = self.part(&format!("table-{}-published-{}", index + 1, number + 1));
+                    table(&id, &known.table())
+                })
+                .collect();
+            out += &if beside.is_empty() {
+                own
+            } else {
+                format!("<div class=\"beside\">\n{own}<div>\n{beside}</div>\n</div>\n")
+            };
+        }
+        out
     }
 
+    /// The documents' tables that stand beside none, and their machines.
     fn published(&self) -> String {
-        let tables: Vec<_> = published::of(&self.record().experiment).collect();
-        if tables.is_empty() {
-            return String::new();
+        let experiment = &self.record().experiment;
+        let is_beside = |known: &published::Published| {
+            let is_it =
+                |other: &published::Published| (other.document, other.title) == (known.document, known.title);
+            self.tables.iter().any(|one| published::beside(experiment, &one.title).any(is_it))
+        };
+        let mut out = String::new();
+        for (index, known) in published::of(experiment).enumerate().filter(|(_, known)| !is_beside(known)) {
+            out += &table(&self.part(&format!("published-{}", index + 1)), &known.table());
         }
-        let mut out = String::from("<div class=\"beside\">\n");
-        for (index, one) in tables.iter().enumerate() {
-            out += &table(&self.part(&format!("published-{}", index + 1)), &one.table());
-        }
-        out += "</div>\n<p>Machines of the documents:</p>\n";
-        let known = MACHINES.iter().filter(|(number, _)| tables.iter().any(|one| one.document == *number));
-        let names: Vec<(String, &str)> =
+        let documents: Vec<&str> = published::of(experiment).map(|known| known.document).collect();
+        let known = MACHINES.iter().filter(|(number, _)| documents.contains(number));
+        let machines: Vec<(String, &str)> =
             known.map(|(number, words)| (format!("document {number}"), *words)).collect();
-        out + &terms(names.iter().map(|(number, words)| (number.as_str(), escaped(words))))
+        if machines.is_empty() {
+            return out;
+        }
+        out + "<p>Machines of the documents:</p>\n"
+            + &terms(machines.iter().map(|(number, words)| (number.as_str(), escaped(words))))
     }
 
     fn how(&self) -> String {
@@ -166,6 +227,10 @@ impl<'s> Section<'s> {
     }
 }
 
+fn drawn(plot: &Plot) -> String {
+    scrolling(&format!("Plot: {}", plot.title), &plot.svg())
+}
+
 fn list(class: &str, items: impl Iterator<Item = String>) -> String {
     let items: String = items.map(|item| format!("<li>{item}</li>\n")).collect();
     if items.is_empty() { items } else { format!("<ul class=\"{class}\">\n{items}</ul>\n") }
@@ -182,11 +247,13 @@ fn verdict(verdict: &Verdict) -> String {
     } else {
         format!(" <span class=\"faint\">(document {})</span>", escaped(verdict.document))
     };
+    let published = verdict.published.map(|figure| format!(" (published: {})", escaped(figure)));
     format!(
-        "<span class=\"badge {class}\">{}</span> <div><strong>{}</strong>{document}<br>{}</div>",
-        verdict.outcome.name(),
+        "<span class=\"badge {class}\">{}</span> <div><strong>{}</strong>{document}<br>{}{}</div>",
+        verdict.answer(),
         escaped(&verdict.finding),
         escaped(&verdict.words),
+        published.unwrap_or_default(),
     )
 }
 

@@ -13,7 +13,7 @@ fn a_page_has_a_section_for_each_record() {
     for part in [
         "<title>ferry lab: copy, 1 of 2; copy, 2 of 2</title>",
         "<h2 id=\"record-1\">copy, 1 of 2</h2>",
-        "<a href=\"#record-2-findings\">Findings</a>",
+        "<a href=\"#record-2-claims\">Claims</a>",
         "Document 004: 780 MB in files of 1 MiB",
         "&#39;rsync&#39; is not found on the PATH",
         "<strong>discards</strong><br>remount it",
@@ -21,6 +21,55 @@ fn a_page_has_a_section_for_each_record() {
     ] {
         assert!(html.contains(part), "{part} in {html}");
     }
+}
+
+#[test]
+fn the_answer_and_its_plot_come_first_and_the_rest_is_folded() {
+    let mut record = record();
+    for cell in &mut record.cells {
+        cell.name = cell.name.replacen("small/", "small/warm/", 1);
+        cell.base = cell.base.as_ref().map(|base| base.replacen("small/", "small/warm/", 1));
+        cell.parameters.insert("cache".to_owned(), "warm".into());
+    }
+    let html = page(&[source(record)]);
+    let section = html.split("<section class=\"record\"").nth(1).unwrap();
+    let (shown, folded) = section.split_once("<details").unwrap();
+    let answer = "<p class=\"headline\">ferry is 2.00x as fast as cp on small files, warm (3 runs: decides nothing).</p>";
+    assert!(shown.contains(answer), "{shown}");
+    assert!(
+        shown.contains("<svg class=\"plot wide\"") && shown.contains("<title>small, warm</title>"),
+        "{shown}"
+    );
+    // The overview has the answer, too.
+    let overview = html.split_once("<h2 id=\"overview\">").unwrap().1.split_once("</section>").unwrap().0;
+    assert!(overview.contains("<dt>copy</dt><dd>ferry is 2.00x as fast as cp on small files"), "{overview}");
+    for (id, class) in [("claims", "printed"), ("tables", "part"), ("how", "part"), ("runs", "part")] {
+        let part = format!("<details class=\"{class}\"><summary><h3 id=\"record-1-{id}\">");
+        assert!(html.contains(&part), "{part} in {html}");
+    }
+    // Its table stands beside the documents' one, and what could not be measured below it.
+    let beside = folded.split_once("<div class=\"beside\">").unwrap().1;
+    let (own, published) = beside.split_once("Document 000: 3,905 files of 4 KiB").unwrap();
+    assert!(
+        own.contains("<p class=\"note\">Not measured: rsync (&#39;rsync&#39; is not found on the PATH).</p>"),
+        "{own}"
+    );
+    assert!(published.contains("117 ms"), "{published}");
+}
+
+#[test]
+fn warnings_that_doubt_the_figures_are_open() {
+    let opened =
+        |html: &str| html.contains("<details class=\"printed\" open><summary><h3 id=\"record-1-warnings\">");
+    let html = page(&[source(record())]);
+    assert!(!opened(&html) && !html.contains("class=\"notice\""), "{html}");
+    let mut doubted = record();
+    doubted.warnings.push(Warning::note(WarningKind::Noisy, "noise", "take more runs").distrusted());
+    let html = page(&[source(doubted.clone())]);
+    assert!(opened(&html) && html.contains("Do not trust these figures"), "{html}");
+    doubted.scale = crate::record::Scale::Quick;
+    let html = page(&[source(doubted)]);
+    assert!(html.contains("<strong><code>--quick</code> decides nothing:</strong>"), "{html}");
 }
 
 #[test]

@@ -23,16 +23,25 @@ pub struct Subject<'a> {
     pub cell: Cell,
     /// Programs to load again after the caches were dropped.
     pub programs: Vec<PathBuf>,
+    pub(super) before: Option<Box<Before<'a>>>,
     pub(super) take: Box<Take<'a>>,
 }
 
+type Before<'a> = dyn FnMut(&Stop) -> Result<(), Failure> + 'a;
 type Take<'a> = dyn FnMut(&mut Turn<'_>) -> Result<Figures, Failure> + 'a;
 
 impl<'a> Subject<'a> {
     /// A subject that is measured by calling `take` for each run. `take` times the relevant part itself, so it can
     /// prepare before and verify afterwards.
     pub fn new(cell: Cell, take: impl FnMut(&mut Turn<'_>) -> Result<Figures, Failure> + 'a) -> Self {
-        Self { cell, programs: Vec::new(), take: Box::new(take) }
+        Self { cell, programs: Vec::new(), before: None, take: Box::new(take) }
+    }
+
+    /// Adds a step before each run. The caches are brought into their state after it. Its failure ends the experiment.
+    #[must_use]
+    pub fn with_before(mut self, before: impl FnMut(&Stop) -> Result<(), Failure> + 'a) -> Self {
+        self.before = Some(Box::new(before));
+        self
     }
 
     /// Adds programs to load again after the caches were dropped.

@@ -20,7 +20,7 @@ pub(super) fn usable(record: &Record) -> Result<(), String> {
     if record.experiment != "copy" {
         return Err(format!("it is a record of 'lab {}', not of 'lab copy'", record.experiment));
     }
-    if !record.complete {
+    if !record.is_finished() {
         return Err("it is not finished; continue with --resume".to_owned());
     }
     if groups::of(record).iter().all(|group| group == "dd") {

@@ -187,6 +187,57 @@ fn records_that_do_not_belong_together_are_refused_in_a_line() {
     assert_eq!(Speeds::of(Vec::new()).unwrap_err().exit_code(), 2);
 }
 
+/// A peer that fails in a cell leaves its record unfinished for `lab copy`, but the row has all of its figures.
+#[test]
+fn a_copier_that_failed_is_named_and_its_record_is_used() {
+    let mut records = records();
+    let record = &mut records[0].1;
+    record.complete = false;
+    let cpz = record.cells.iter_mut().find(|cell| cell.text("tool") == "cpz").unwrap();
+    (cpz.missing, cpz.failed) = (Some("'cpz' failed: exit status: 1".to_owned()), Some(Failed::Run));
+    cpz.runs.truncate(2);
+    let judged = Warning::note(WarningKind::Failed, "'cpz' failed: exit status: 1", "fix it");
+    record.warnings = vec![judged.about("small/warm/cpz").distrusted()];
+    let markdown = Speeds::of(records).unwrap().markdown();
+    let text = markdown.replace('\n', " ");
+    assert!(text.contains("Without figures: cpz (a run failed; 1 row), "), "{text}");
+    let row = markdown.lines().find(|line| line.starts_with("| 3,905 files")).unwrap();
+    assert!(row.contains("1.67 fcp") && !row.contains('†'), "{row}");
+}
+
+#[test]
+fn a_record_is_unfinished_until_its_failed_cells_are_judged() {
+    type Change = fn(&mut Record);
+    let fail = |record: &mut Record| {
+        record.complete = false;
+        let rival = &mut record.cells[2];
+        (rival.missing, rival.failed) = (Some("it failed".to_owned()), Some(Failed::Run));
+        rival.runs.clear();
+        record.warnings = vec![Warning::note(WarningKind::Failed, "it failed", "fix it").distrusted()];
+    };
+    let unfinished: [(&str, Change); 4] = [
+        // As kept after each run, and after a kill.
+        ("it is not finished; continue with --resume", |record| record.warnings.clear()),
+        ("it is not finished; continue with --resume", |record| {
+            record.warnings.push(Warning::note(WarningKind::Incomplete, "interrupted", "go on"));
+        }),
+        ("it is not finished; continue with --resume", |record| record.cells[4].runs.truncate(5)),
+        ("ferry has no figures for three/warm", |record| {
+            record.cells[1].missing = Some("it failed".to_owned());
+        }),
+    ];
+    for (why, change) in unfinished {
+        let said = refused(|record| {
+            fail(record);
+            change(record);
+        });
+        assert_eq!(said, format!("cannot use 'three.json': {why}"));
+    }
+    let mut usable = records();
+    fail(&mut usable[1].1);
+    assert!(Speeds::of(usable).is_ok());
+}
+
 /// Memory that is free, and the filesystem, differ between records of one machine.
 #[test]
 fn facts_that_vary_do_not_make_another_machine() {

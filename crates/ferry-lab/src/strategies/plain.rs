@@ -30,6 +30,7 @@ pub(super) fn copy(how: &StrategyOptions, source: &Path, target: &Path) -> Resul
         // Ring strategies are in `queued`.
         Strategy::ReadWrite
         | Strategy::RingBuffered
+        | Strategy::RingRegistered
         | Strategy::RingDirect
         | Strategy::DirectRead
         | Strategy::OwnCache => by_reading(&input, &output, how.block_bytes),

@@ -30,6 +30,7 @@ pub(super) fn copy(
         workers: NonZeroUsize::MIN,
         backend: Backend::Uring,
         route: RouteChoice::Ring,
+        registered_buffers: how.strategy == Strategy::RingRegistered,
         ..Options::default()
     };
     let one = (name(source.file_name())?, name(target.file_name())?);
@@ -49,8 +50,13 @@ pub(super) fn copy(
             .await
         }
     });
-    let (copied, _) = copied.map_err(|error| Failure::Run(error.to_string()))?;
-    copied.map_err(|error| Failure::Run(error.to_string()))
+    let (copied, stats) = copied.map_err(|error| Failure::Run(error.to_string()))?;
+    copied.map_err(|error| Failure::Run(error.to_string()))?;
+    // The runtime goes on without them, but then another strategy would have been timed.
+    if options.registered_buffers && stats.backend_reason.contains("without registered buffers") {
+        return Err(Failure::Run(stats.backend_reason));
+    }
+    Ok(())
 }
 
 fn name(name: Option<&OsStr>) -> Result<Name, Failure> {
@@ -70,7 +76,7 @@ async fn file(
         return over_own_caches(io, (source_dir, source), (target_dir, target), depth).await;
     }
     let (mut read, mut create) = (OpenHow::read(), OpenHow::create(0o666));
-    if how.strategy != Strategy::RingBuffered {
+    if !matches!(how.strategy, Strategy::RingBuffered | Strategy::RingRegistered) {
         read = read.direct();
     }
     let writes_direct = how.strategy == Strategy::RingDirect;

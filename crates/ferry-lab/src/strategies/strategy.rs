@@ -19,6 +19,8 @@ pub enum Strategy {
     DontCache,
     /// Reads and writes on the ring, through the page cache.
     RingBuffered,
+    /// The same with the blocks registered with the ring.
+    RingRegistered,
     /// Reads and writes on the ring, with O_DIRECT.
     RingDirect,
     /// Reads on the ring with O_DIRECT, writes through the page cache.
@@ -29,7 +31,7 @@ pub enum Strategy {
 
 impl Strategy {
     /// All strategies with their names on the command line.
-    pub const ALL: [(&'static str, Self); 11] = [
+    pub const ALL: [(&'static str, Self); 12] = [
         ("read-write", Self::ReadWrite),
         ("splice", Self::Splice),
         ("sendfile", Self::SendFile),
@@ -38,6 +40,7 @@ impl Strategy {
         ("reflink", Self::Reflink),
         ("dontcache", Self::DontCache),
         ("ring-buffered", Self::RingBuffered),
+        ("ring-registered", Self::RingRegistered),
         ("ring-direct", Self::RingDirect),
         ("direct-read", Self::DirectRead),
         ("own-cache", Self::OwnCache),
@@ -64,7 +67,10 @@ impl Strategy {
     /// Returns true if it has several requests in flight.
     #[must_use]
     pub fn has_depth(self) -> bool {
-        matches!(self, Self::RingBuffered | Self::RingDirect | Self::DirectRead | Self::OwnCache)
+        matches!(
+            self,
+            Self::RingBuffered | Self::RingRegistered | Self::RingDirect | Self::DirectRead | Self::OwnCache
+        )
     }
 }
 

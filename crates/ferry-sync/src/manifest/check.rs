@@ -297,7 +297,7 @@ impl State {
         let known = content.algorithm.or_else(|| self.algorithm.get().copied());
         let algorithms: Vec<Algorithm> = known.map_or(Algorithm::ALL.to_vec(), |one| vec![one]);
         let hashers = RefCell::new(algorithms.iter().map(|algorithm| Hasher::new(*algorithm)).collect());
-        let bytes = hash_range(&self.io, file, 0..u64::MAX, &hashers).await?;
+        let bytes = hash_range((&self.io, None), file, 0..u64::MAX, &hashers).await?;
         self.progress.bytes_done.add(bytes);
         let hashes = hashers.into_inner().into_iter().map(Hasher::finish);
         let right = algorithms.iter().zip(hashes).find(|(_, digest)| *digest == content.digest);

@@ -3,7 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use ferry_copy::{Copied, Failure, Hashed, Method, Observer, PartNote, Question, Unfinished};
+use ferry_copy::{Copied, Explained, Failure, Hashed, Observer, PartNote, Question, Unfinished};
 
 use super::collect::Manifest;
 
@@ -78,8 +78,8 @@ impl Observer for Noting {
         self.inner.agrees(target, question, is_over)
     }
 
-    fn explained(&self, source: &Path, method: Method, why: &str) {
-        self.inner.explained(source, method, why);
+    fn explained(&self, explained: &Explained<'_>) {
+        self.inner.explained(explained);
     }
 
     fn part(&self, note: &PartNote) {

@@ -137,11 +137,11 @@ impl Examiner<'_> {
         seen: &Stat,
         algorithm: Algorithm,
     ) -> Result<Hashed, FailureKind> {
-        self.choices.pass().await.map_err(|error| failed(Step::ReadTarget, error))?;
         let permit =
             self.choices.comparisons.acquire().await.map_err(|error| failed(Step::ReadTarget, error))?;
         // Boxed: its state would be part of every entry's.
-        let hashed = Box::pin(facts::hash(self.io, dir, name, seen, algorithm)).await;
+        let hashed =
+            Box::pin(facts::hash((self.io, self.choices.gate.as_deref()), dir, name, seen, algorithm)).await;
         drop(permit);
         match hashed {
             Ok(Some(digest)) => Ok(Ok(digest)),

@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use ferry_copy::{Copied, Failure, Method, Observer, Progress, Question, Unfinished};
+use ferry_copy::{Copied, Explained, Failure, Observer, Progress, Question, Unfinished};
 use ferry_io::sim::{Fault, Model, Node, Settings, World, differences};
 use ferry_io::{Errno, Operation, Time, Times};
 use ferry_sync::{Acting, Comparison, Disposal, MaxDelete, Request, Surroundings, Totals, Use};
@@ -25,7 +25,7 @@ impl Observer for Told {
         false
     }
 
-    fn explained(&self, _: &Path, _: Method, _: &str) {}
+    fn explained(&self, _: &Explained<'_>) {}
 
     fn failed(&self, failure: &Failure) {
         self.0.lock().unwrap().push(failure.clone());

@@ -3,11 +3,13 @@
 use ferry_io::Route;
 
 use crate::Trace;
-use crate::model::{Gauge, Nanos};
+use crate::model::{Gauge, Nanos, Operation, Request};
 
 /// Counted quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Series {
+    /// The runtime's operations on any route, from submission to completion; see [`in_flight`].
+    Operations,
     /// The runtime's operations on rings, from submission to completion, or to the result where the completion is
     /// unknown.
     Ring,
@@ -28,6 +30,7 @@ impl Series {
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
+            Self::Operations => "operations",
             Self::Ring => "ring",
             Self::Pool => "pool",
             Self::Requests => "requests",
@@ -54,19 +57,42 @@ pub struct Depth {
 /// Time and amount of a change.
 type Step = (Nanos, i64);
 
+/// Time in which an operation is in flight: from its submission until its completion. An inline operation is submitted
+/// when its call begins, an operation of the pool when it enters the queue, and an operation of a ring with its batch.
+/// Without a recorded completion, the operation ends when its result is taken, or at the latest with the recording.
+pub(crate) fn span(operation: &Operation, took: Nanos) -> (Nanos, Nanos) {
+    let began = operation.submitted.unwrap_or(operation.asked);
+    (began, operation.completed.or(operation.taken).unwrap_or(took))
+}
+
+/// Time in which a ring's request is in flight, as the kernel saw it.
+pub(crate) fn span_of_request(request: &Request, took: Nanos) -> (Nanos, Nanos) {
+    (request.submitted, request.completed.unwrap_or(took))
+}
+
+/// Returns the number of operations in flight over time, or of a ring's requests if there are no operations. Maxima are
+/// given for `slots` equal parts of the recording.
+#[must_use]
+pub fn in_flight(trace: &Trace, slots: usize) -> Depth {
+    let took = trace.about.took;
+    if trace.operations.is_empty() {
+        let spans = trace.requests.iter().map(|request| span_of_request(request, took));
+        return depth(Series::Requests, spans.flat_map(between).collect(), took, slots);
+    }
+    let spans = trace.operations.iter().map(|operation| span(operation, took));
+    depth(Series::Operations, spans.flat_map(between).collect(), took, slots)
+}
+
 pub(super) fn of(trace: &Trace, slots: usize) -> Vec<Depth> {
     let took = trace.about.took;
     let on = |route: Route| {
         let its = trace.operations.iter().filter(move |operation| operation.route == route);
-        its.flat_map(move |operation| {
-            let ended = operation.completed.or(operation.taken).unwrap_or(took);
-            between(operation.submitted.unwrap_or(operation.asked), ended)
-        })
+        its.flat_map(move |operation| between(span(operation, took)))
     };
     let is_ours = !trace.operations.is_empty();
     let requests = trace.requests.iter().filter(|_| !is_ours);
-    let requests = requests.flat_map(|request| between(request.submitted, request.completed.unwrap_or(took)));
-    let fibers = trace.fibers.iter().flat_map(|fiber| between(fiber.began, fiber.ended.unwrap_or(took)));
+    let requests = requests.flat_map(|request| between(span_of_request(request, took)));
+    let fibers = trace.fibers.iter().flat_map(|fiber| between((fiber.began, fiber.ended.unwrap_or(took))));
     let all: [(Series, Vec<Step>); 6] = [
         (Series::Ring, on(Route::Ring).collect()),
         (Series::Pool, on(Route::Pool).collect()),
@@ -80,7 +106,7 @@ pub(super) fn of(trace: &Trace, slots: usize) -> Vec<Depth> {
 }
 
 /// Changes of an interval: one more, then one less; none if it took no time.
-fn between(began: Nanos, ended: Nanos) -> impl Iterator<Item = Step> {
+fn between((began, ended): (Nanos, Nanos)) -> impl Iterator<Item = Step> {
     [(began, 1), (ended, -1)].into_iter().filter(move |_| began < ended)
 }
 

@@ -1,7 +1,8 @@
 use ferry_io::{Operation as Kind, Reason, Route};
 
 use super::{
-    Bar, Basis, CauseCount, Enters, HandOvers, Phases, Series, Summary, ThreadTime, Timelines, Times,
+    Bar, Basis, CauseCount, Enters, HandOvers, Phases, Place, PoolTime, Series, Summary, ThreadTime,
+    Timelines, Times,
 };
 use crate::model::{
     About, Cause, CompletionMet, Did, Enter, Fiber, Gauge, KernelEvent, Nanos, Operation, Request, Rest,
@@ -212,6 +213,79 @@ fn workers_are_idle_while_they_sleep_and_pool_threads_while_they_run_nothing() {
         ]
     );
     assert_eq!(summary.cancelled, 1);
+}
+
+#[test]
+fn pool_threads_are_summed_up_with_the_spread_of_their_shares() {
+    let role = |thread: u32| if thread == 0 { Role::Worker } else { Role::Pool };
+    let threads: Vec<Thread> =
+        (0..5).map(|tid| Thread { tid, role: role(tid), name: String::new() }).collect();
+    let all = Trace { threads, ..trace() };
+    let its = |(thread, busy)| ThreadTime { thread, lived: 1_000, busy, operations: 10 };
+    let times = [(0, 999), (1, 400), (2, 0), (3, 30), (4, 20)].map(its);
+    let expected = PoolTime {
+        threads: 4,
+        operations: 40,
+        lived: 4_000,
+        busy: 450,
+        shares: [(0, 1_000), (20, 1_000), (400, 1_000)],
+    };
+    assert_eq!(PoolTime::of(&all, &times), Some(expected));
+    assert_eq!(PoolTime::of(&all, &times[..1]), None);
+}
+
+#[test]
+fn an_operation_has_the_name_of_its_file_and_folder() {
+    let scope = |fiber| Scope {
+        kind: ScopeKind::ForEach,
+        thread: 0,
+        fiber,
+        name: String::new(),
+        began: 0,
+        ended: None,
+        cancelled: None,
+    };
+    let fiber = |scope, name: &str| Fiber { scope, name: name.to_owned(), began: 0, ended: None };
+    // The main fiber (0) runs the jobs of a folder (1), whose files have fibers (2), which run unnamed ones (3).
+    let scopes = vec![scope(None), scope(Some(0)), scope(Some(1)), scope(Some(2))];
+    let fibers = vec![fiber(0, ""), fiber(1, "folder"), fiber(2, "first"), fiber(3, "")];
+    let all = Trace { scopes, fibers, ..trace() };
+    let path = |fiber, name: &str| {
+        let operation = operation(Kind::Read, Route::Pool, 0, None);
+        Place::of(&all, &Operation { fiber, name: name.to_owned(), ..operation }).path()
+    };
+    assert_eq!(path(Some(3), ""), "folder/first");
+    assert_eq!(path(Some(2), ""), "folder/first");
+    assert_eq!(path(Some(2), "first"), "folder/first");
+    assert_eq!(path(Some(2), "second"), "folder/second", "a fiber may copy several files");
+    assert_eq!(path(Some(1), "file"), "folder/file");
+    assert_eq!(path(Some(1), "folder"), "folder");
+    assert_eq!(path(Some(0), "file"), "file");
+    assert_eq!(path(None, "file"), "file");
+    assert_eq!((path(Some(0), ""), path(Some(9), "")), (String::new(), String::new()));
+    let made = Operation {
+        fiber: Some(1),
+        name: "target".to_owned(),
+        ..operation(Kind::MakeDirectory, Route::Inline, 0, None)
+    };
+    assert_eq!(Place::of(&all, &made).path(), "target", "its source's fiber makes it");
+}
+
+#[test]
+fn names_of_fibers_in_a_circle_are_followed_to_an_end() {
+    let scopes = vec![Scope {
+        kind: ScopeKind::Scope,
+        thread: 0,
+        fiber: Some(0),
+        name: String::new(),
+        began: 0,
+        ended: None,
+        cancelled: None,
+    }];
+    let fibers = vec![Fiber { scope: 0, name: "own".to_owned(), began: 0, ended: None }];
+    let all = Trace { scopes, fibers, ..trace() };
+    let operation = Operation { fiber: Some(0), ..operation(Kind::Read, Route::Pool, 0, None) };
+    assert_eq!(Place::of(&all, &operation), Place { folder: "", name: "own" });
 }
 
 #[test]

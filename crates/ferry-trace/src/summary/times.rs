@@ -94,6 +94,43 @@ pub struct ThreadTime {
     pub operations: u64,
 }
 
+/// Time use of all pool threads together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PoolTime {
+    /// Number of threads.
+    pub threads: u64,
+    /// Operations that they executed.
+    pub operations: u64,
+    /// Sum of their lifetimes.
+    pub lived: Nanos,
+    /// Sum of the times in which they executed operations.
+    pub busy: Nanos,
+    /// Smallest, median (nearest rank) and largest busy time of a thread, each with that thread's lifetime.
+    pub shares: [(Nanos, Nanos); 3],
+}
+
+impl PoolTime {
+    /// Sums the pool's threads up; `None` if there are none.
+    #[must_use]
+    pub fn of(trace: &Trace, threads: &[ThreadTime]) -> Option<Self> {
+        let is_pool = |its: &&ThreadTime| {
+            trace.threads.get(its.thread as usize).is_some_and(|thread| thread.role == Role::Pool)
+        };
+        let mut its: Vec<&ThreadTime> = threads.iter().filter(is_pool).collect();
+        // All of them live as long as the recording.
+        its.sort_by_key(|thread| thread.busy);
+        let share = |thread: &&ThreadTime| (thread.busy, thread.lived);
+        let median = its.get(its.len().div_ceil(2).checked_sub(1)?)?;
+        Some(Self {
+            threads: size(its.len()),
+            operations: its.iter().map(|thread| thread.operations).sum(),
+            lived: together(its.iter().map(|thread| thread.lived)),
+            busy: together(its.iter().map(|thread| thread.busy)),
+            shares: [its.first().map(share)?, share(median), its.last().map(share)?],
+        })
+    }
+}
+
 /// Workers, then pool threads. One pass, because a file may contain many threads.
 pub(super) fn threads(trace: &Trace) -> Vec<ThreadTime> {
     let took = trace.about.took;

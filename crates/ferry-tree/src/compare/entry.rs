@@ -91,7 +91,10 @@ impl Checks<'_> {
             }
         }
         match source.kind {
-            EntryKind::Directory => return true,
+            EntryKind::Directory => {
+                self.progress.directories.fetch_add(1, Relaxed);
+                return true;
+            }
             EntryKind::Symlink => self.link_target(spot),
             EntryKind::File if source.size == target.size => self.file(spot, &sides, buffers),
             EntryKind::File

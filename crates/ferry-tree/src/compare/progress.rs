@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 #[derive(Debug, Default)]
 pub struct Progress {
     pub(super) entries: AtomicU64,
+    pub(super) directories: AtomicU64,
     pub(super) files: AtomicU64,
     pub(super) bytes: AtomicU64,
     pub(super) differences: AtomicU64,
@@ -32,6 +33,7 @@ impl Progress {
     pub fn so_far(&self) -> Summary {
         Summary {
             entries: self.entries.load(Relaxed),
+            directories: self.directories.load(Relaxed),
             files: self.files.load(Relaxed),
             bytes: self.bytes.load(Relaxed),
             differences: self.differences.load(Relaxed),
@@ -50,6 +52,8 @@ impl Progress {
 pub struct Summary {
     /// Entries compared, including the roots.
     pub entries: u64,
+    /// Directories among these entries.
+    pub directories: u64,
     /// Regular files whose content was compared.
     pub files: u64,
     /// Bytes read and compared, counted once for both sides; holes are not read.

@@ -1,5 +1,7 @@
 //! Amount of work of a measurement, and the limits of its choices.
 
+use crate::Figure;
+
 /// A depth or block size suffices if it reaches this part of the maximum.
 pub const ENOUGH: f64 = 0.95;
 /// This part suffices if one run reached the maximum.
@@ -52,4 +54,11 @@ impl Scale {
         creates: 1000,
         reads: 5000,
     };
+}
+
+/// Returns true if a rate suffices where `most` is the highest median among all depths, or among all block sizes. A
+/// shortfall within its own spread counts as enough, because the maximum of several medians overestimates.
+#[must_use]
+pub fn is_enough(found: &Figure, most: f64) -> bool {
+    found.median >= most * ENOUGH || found.median >= most * NEARLY && found.high >= most
 }

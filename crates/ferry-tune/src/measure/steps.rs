@@ -7,7 +7,7 @@ use ferry_lab::schedule::{Progress, left, order};
 use ferry_lab::session::Observer;
 use ferry_lab::stop::Stop;
 
-use super::scale::{ENOUGH, LEAST_ROUNDS, NEARLY, Scale};
+use super::scale::{LEAST_ROUNDS, Scale, is_enough};
 use crate::Figure;
 
 /// Seed of all random choices, so that two measurements use the same offsets.
@@ -159,12 +159,8 @@ fn width(figure: &Figure) -> f64 {
     if low > 0.0 { (median / low).max(high / median) } else { f64::INFINITY }
 }
 
-/// Returns the first item that reaches enough of the maximum; items are in ascending order. A shortfall within its
-/// own spread counts as enough, because the maximum of several medians overestimates.
+/// Returns the first item whose figure [is enough](is_enough); items are in ascending order.
 pub(super) fn first_enough<T>(found: &[T], figure: impl Fn(&T) -> Figure) -> Option<&T> {
     let most = found.iter().map(|one| figure(one).median).fold(0.0, f64::max);
-    found.iter().map(|one| (one, figure(one))).find_map(|(one, Figure { median, high, .. })| {
-        let is_enough = median >= most * ENOUGH || median >= most * NEARLY && high >= most;
-        is_enough.then_some(one)
-    })
+    found.iter().find(|one| is_enough(&figure(one), most))
 }

@@ -2,8 +2,8 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt;
 
 use super::Effect::{Optional, Print, Switch, Value};
-use super::{Definition, Effect, Manual, Read, Text, Usage, command, read};
-use crate::{cp, verify};
+use super::{Definition, Dialect, Effect, Manual, Read, Text, Usage, command, read, read_in};
+use crate::{cp, help, sync, tune, verify};
 
 type Log = Vec<String>;
 
@@ -31,10 +31,10 @@ const TABLE: &[Definition<Log>] = &[
     option("", "help", Print(Text::Help), false),
 ];
 
-fn outcome(line: &str) -> String {
+fn outcome(dialect: Dialect, line: &str) -> String {
     let arguments: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
     let mut log = Log::new();
-    let read = match read(TABLE, &arguments, &mut log) {
+    let read = match read_in(dialect, TABLE, &arguments, &mut log) {
         Ok(Read::Operands(operands)) => {
             operands.iter().map(|operand| operand.display().to_string()).collect::<Vec<_>>().join(" ")
         }
@@ -73,7 +73,30 @@ fn arguments_are_read_as_getopt_reads_them() {
         ("--targ", " | option '--target' requires an argument"),
     ];
     for (line, expected) in table {
-        assert_eq!(outcome(line), expected, "{line}");
+        for dialect in [Dialect::Ferry, Dialect::Gnu] {
+            assert_eq!(outcome(dialect, line), expected, "{line}");
+        }
+    }
+}
+
+#[test]
+fn ferry_helps_where_gnu_cp_does_not() {
+    let table = [
+        ("-vh a", "v | ShortHelp", "v | invalid option -- 'h'"),
+        (
+            "--strp",
+            " | unrecognized option '--strp'; did you mean '--strip'?",
+            " | unrecognized option '--strp'",
+        ),
+        (
+            "--recrusive=1",
+            " | unrecognized option '--recrusive=1'; did you mean '--recursive'?",
+            " | unrecognized option '--recrusive=1'",
+        ),
+    ];
+    for (line, by_ferry, by_gnu) in table {
+        assert_eq!(outcome(Dialect::Ferry, line), by_ferry, "{line}");
+        assert_eq!(outcome(Dialect::Gnu, line), by_gnu, "{line}");
     }
 }
 
@@ -101,13 +124,18 @@ fn the_tables_make_sound_commands() {
     fn check<D>(manual: &Manual, table: &[Definition<D>]) {
         let mut command = command(manual, table);
         command.build();
-        let help = command.render_help().to_string();
+        let help = help::long(command.clone()).render_help().to_string();
         assert!(help.contains("Exit status"));
         for definition in table {
             assert!(help.contains(&format!("--{}", definition.long)), "{}", definition.long);
         }
+        for name in manual.usual {
+            assert!(table.iter().any(|definition| definition.long == *name), "{name} is no option");
+        }
         command.debug_assert();
     }
     check(&cp::MANUAL, cp::OPTIONS);
+    check(&sync::MANUAL, sync::OPTIONS);
+    check(&tune::MANUAL, tune::OPTIONS);
     check(&verify::MANUAL, verify::OPTIONS);
 }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ferry_copy::{Copied, Failure, Item, Method, Observer, Question, Summary, Unfinished};
+use ferry_copy::{Copied, Explained, Failure, Item, Observer, Question, Summary, Unfinished};
 use ferry_sync::plan::PathText;
 use serde::Serialize;
 
@@ -171,7 +171,7 @@ impl Observer for Announcing {
         self.messages.agrees(target, question, is_over)
     }
 
-    fn explained(&self, source: &Path, method: Method, why: &str) {
-        self.messages.explained(source, method, why);
+    fn explained(&self, explained: &Explained<'_>) {
+        self.messages.explained(explained);
     }
 }

@@ -12,7 +12,9 @@ use rustix::io::Errno;
 
 use serde::Serialize;
 
+use crate::errno;
 use crate::escape::json_name;
+use crate::layout::Screen;
 use crate::output::Output;
 use crate::units::{count, counted};
 
@@ -21,6 +23,8 @@ mod tests;
 
 /// Maximum number of messages repeated at the end; bounds the memory used.
 const KEPT: usize = 1000;
+/// Rows of the screen that repeated messages leave to the lines around them: heading, remainder, and the shell's prompt.
+const OTHER_ROWS: usize = 3;
 
 #[derive(Debug, Default)]
 pub(crate) struct Failures {
@@ -28,8 +32,20 @@ pub(crate) struct Failures {
     count: u64,
     /// Number of messages; a path may cause two.
     messages: u64,
+    /// Rows that had been printed on the terminal before the first message.
+    first_row: Option<usize>,
     file: Option<File>,
     write_error: Option<io::Error>,
+}
+
+/// Message about a failed path.
+#[derive(Debug, Clone)]
+pub(super) struct Message<'a> {
+    pub(super) source: &'a Path,
+    pub(super) target: &'a Path,
+    pub(super) text: String,
+    /// The kernel's answer, if it is the reason.
+    pub(super) errno: Option<Errno>,
 }
 
 #[derive(Serialize)]
@@ -37,6 +53,12 @@ struct Record<'a> {
     source: &'a str,
     target: &'a str,
     message: &'a str,
+    /// Number of the system call's error; missing if none failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    errno: Option<i32>,
+    /// Name of that error, such as `ENOENT`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'static str>,
 }
 
 impl Failures {
@@ -53,35 +75,62 @@ impl Failures {
         self.count
     }
 
-    pub(crate) fn add(&mut self, source: &Path, target: &Path, message: String) {
+    /// Notes that a message is about to be printed after so many rows. Only the first call has an effect.
+    pub(super) fn begin_at(&mut self, row: usize) {
+        self.first_row.get_or_insert(row);
+    }
+
+    /// Adds a failed path.
+    pub(super) fn add(&mut self, message: Message<'_>) {
         self.count += 1;
-        self.note(source, target, message);
+        self.note(message);
     }
 
     /// Adds another message about a failed path.
-    pub(crate) fn note(&mut self, source: &Path, target: &Path, message: String) {
+    pub(super) fn note(&mut self, message: Message<'_>) {
         if let Some(file) = &mut self.file
             && self.write_error.is_none()
         {
-            self.write_error = record(file, source, target, &message).err();
+            self.write_error = record(file, &message).err();
         }
         self.messages += 1;
         if self.kept.len() < KEPT {
-            self.kept.push(message);
+            self.kept.push(message.text);
         }
     }
 
-    pub(crate) fn print_again(&self, program: &str, output: &Output) {
-        let what = counted(self.count, "path failed", "paths failed");
-        output.error(&format!("{program}: {what}:"));
-        for message in &self.kept {
-            output.error(&format!("  {message}"));
+    /// Repeats the messages on a terminal whose screen the first one has left.
+    pub(crate) fn repeat(&self, program: &str, output: &Output) {
+        if let Some(screen) = output.screen()
+            && self.has_left(screen, output.rows())
+        {
+            self.again(program, screen).iter().for_each(|line| output.error(line));
         }
-        let more = self.messages - u64::try_from(self.kept.len()).unwrap_or(u64::MAX);
+    }
+
+    /// Returns true if the first message has left the screen once so many rows were printed.
+    fn has_left(&self, screen: Screen, rows: usize) -> bool {
+        // The cursor's row is one of the screen's.
+        self.first_row.is_some_and(|first| rows.saturating_sub(first) >= screen.rows)
+    }
+
+    /// Returns the lines that repeat as many messages as the screen has room for.
+    fn again(&self, program: &str, screen: Screen) -> Vec<String> {
+        let what = counted(self.count, "path failed", "paths failed");
+        let mut lines = vec![format!("{program}: {what}:")];
+        let mut room = screen.rows.saturating_sub(OTHER_ROWS);
+        for message in &self.kept {
+            let line = format!("  {message}");
+            let Some(left) = room.checked_sub(screen.rows_of(&line)) else { break };
+            room = left;
+            lines.push(line);
+        }
+        let more = self.messages.saturating_sub(u64::try_from(lines.len() - 1).unwrap_or(u64::MAX));
         if more > 0 {
             let hint = if self.file.is_some() { "" } else { " (`--errors FILE` records all)" };
-            output.error(&format!("  and {} more{hint}", count(more)));
+            lines.push(format!("  and {} more{hint}", count(more)));
         }
+        lines
     }
 
     /// First error of writing the file.
@@ -163,10 +212,16 @@ pub(super) fn open(path: &Path, named: &[PathBuf]) -> io::Result<File> {
     Ok(file)
 }
 
-fn record(file: &mut File, source: &Path, target: &Path, message: &str) -> io::Result<()> {
-    let (source, target) =
-        (json_name(source.as_os_str().as_bytes()), json_name(target.as_os_str().as_bytes()));
-    let mut line = serde_json::to_vec(&Record { source: &source, target: &target, message })?;
+fn record(file: &mut File, message: &Message<'_>) -> io::Result<()> {
+    let [source, target] =
+        [message.source, message.target].map(|path| json_name(path.as_os_str().as_bytes()));
+    let mut line = serde_json::to_vec(&Record {
+        source: &source,
+        target: &target,
+        message: &message.text,
+        errno: message.errno.map(Errno::raw_os_error),
+        error: message.errno.and_then(errno::name),
+    })?;
     line.push(b'\n');
     file.write_all(&line)
 }

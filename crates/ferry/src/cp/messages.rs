@@ -5,10 +5,11 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use ferry_copy::{Copied, Failure, Method, Observer, PartNote, Question, Unfinished};
+use ferry_copy::{Copied, Explained, Failure, Observer, PartNote, Question, Unfinished};
 
 use super::answer;
-use super::failures::Failures;
+use super::explained::Ways;
+use super::failures::{Failures, Message};
 use super::wording::Wording;
 use crate::output::{Output, lock};
 use crate::quote::quote;
@@ -18,6 +19,9 @@ pub(crate) struct Messages {
     output: Arc<Output>,
     wording: Wording,
     failures: Mutex<Failures>,
+    ways: Mutex<Ways>,
+    /// Set if the explanation of each file is printed, too.
+    explains_each: bool,
     /// Set after the user refused a question.
     is_refused: AtomicBool,
 }
@@ -29,11 +33,29 @@ impl Messages {
         wording: Wording,
         failures: Failures,
     ) -> Self {
-        Self { program, output, wording, failures: Mutex::new(failures), is_refused: AtomicBool::new(false) }
+        Self {
+            program,
+            output,
+            wording,
+            failures: Mutex::new(failures),
+            ways: Mutex::default(),
+            explains_each: false,
+            is_refused: AtomicBool::new(false),
+        }
+    }
+
+    /// Sets whether the explanation of each file is printed, too.
+    pub(super) fn explaining_each(self, explains_each: bool) -> Self {
+        Self { explains_each, ..self }
     }
 
     pub(crate) fn failures(&self) -> MutexGuard<'_, Failures> {
         lock(&self.failures)
+    }
+
+    /// Returns the table of `--explain`, if the bytes of any file were copied.
+    pub(super) fn ways(&self, columns: usize) -> Option<String> {
+        lock(&self.ways).table(columns)
     }
 
     pub(super) fn wording(&self) -> Wording {
@@ -45,17 +67,14 @@ impl Messages {
         self.is_refused.load(Ordering::Relaxed)
     }
 
-    fn fail(&self, source: &Path, target: &Path, message: String) {
+    /// Prints the message of a failure, or another one about a failed path.
+    fn fail(&self, is_another: bool, message: Message<'_>) {
         // Held while printing, so that messages and file have the same order.
         let mut failures = self.failures();
-        self.output.error(&format!("{}: {message}", self.program));
-        failures.add(source, self.wording.target(target), message);
-    }
-
-    fn note(&self, source: &Path, target: &Path, message: String) {
-        let mut failures = self.failures();
-        self.output.error(&format!("{}: {message}", self.program));
-        failures.note(source, self.wording.target(target), message);
+        failures.begin_at(self.output.rows());
+        self.output.error(&format!("{}: {}", self.program, message.text));
+        let message = Message { target: self.wording.target(message.target), ..message };
+        if is_another { failures.note(message) } else { failures.add(message) }
     }
 }
 
@@ -101,12 +120,18 @@ impl Observer for Messages {
         self.output.error(&format!("{}: {}", self.program, Wording::repeated(source, is_folder)));
     }
 
-    fn explained(&self, source: &Path, method: Method, why: &str) {
-        self.output.line(&format!("{}: {method}: {why}", quote(source)));
+    fn explained(&self, explained: &Explained<'_>) {
+        lock(&self.ways).add(explained);
+        if self.explains_each {
+            let Explained { source, method, why, .. } = *explained;
+            self.output.line(&format!("{}: {method}: {why}", quote(source)));
+        }
     }
 
     fn failed(&self, failure: &Failure) {
-        self.fail(&failure.source, &failure.target, self.wording.failure(failure));
+        let errno = failure.kind.error().and_then(ferry_io::Error::as_errno);
+        let text = self.wording.failure(failure);
+        self.fail(false, Message { source: &failure.source, target: &failure.target, text, errno });
     }
 
     fn part(&self, note: &PartNote) {
@@ -114,11 +139,9 @@ impl Observer for Messages {
     }
 
     fn unfinished(&self, unfinished: &Unfinished) {
-        let message = self.wording.unfinished(unfinished);
-        if unfinished.is_interrupted {
-            self.fail(&unfinished.source, &unfinished.target, message);
-        } else {
-            self.note(&unfinished.source, &unfinished.target, message);
-        }
+        let errno = unfinished.error.as_ref().and_then(ferry_io::Error::as_errno);
+        let text = self.wording.unfinished(unfinished);
+        let message = Message { source: &unfinished.source, target: &unfinished.target, text, errno };
+        self.fail(!unfinished.is_interrupted, message);
     }
 }

@@ -1,5 +1,7 @@
 //! Options of `ferry cp`: names, help and effect.
 
+mod manual;
+
 use std::ffi::{OsStr, OsString};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -12,47 +14,13 @@ use super::profile::ProfileUse;
 use super::request::{Draft, Request, Update};
 use super::stats::StatsFormat;
 use crate::arguments::Effect::{Optional, Print, Switch, Value};
-use crate::arguments::{self, Definition, Effect, Manual, Parsed, Read, Text, Usage, command};
+use crate::arguments::{self, Definition, Dialect, Effect, Parsed, Read, Text, Usage, command};
 use crate::events::Place;
 use crate::manifest::{self, ALGORITHMS};
 use crate::progress::When;
 use crate::values::{choice, number, rate, size};
 
-pub(crate) const MANUAL: Manual = Manual {
-    name: "ferry cp",
-    about: "Copy SOURCE to DEST, or several SOURCEs into DIRECTORY",
-    usage: "cp [OPTION]... [-T] SOURCE DEST\n       cp [OPTION]... SOURCE... DIRECTORY\n       \
-            cp [OPTION]... -t DIRECTORY SOURCE...",
-    after: "\
-Options have the same meaning as in GNU cp. LIST is a comma-separated list of mode, ownership, timestamps, \
-links, xattr and all. WHEN is auto, always or never. Long options and these words may be abbreviated.
-
-CONTROL selects how backups are named:
-  none, off       no backups, even with --backup
-  simple, never   FILE~, or FILE and the suffix
-  numbered, t     FILE.~1~, FILE.~2~ and so on
-  existing, nil   numbered if FILE has a numbered backup, otherwise simple
-
-Exit status:
-  0    everything was copied
-  1    something was not copied, or the command line is wrong
-  130  interrupted by SIGINT (ferry ends by the signal)
-
-A copy that fails or is interrupted (SIGINT, SIGTERM, SIGHUP) removes each incomplete new target. An \
-incomplete target that existed before keeps its name. It gets the oldest time that its filesystem can store \
-and is reported, so that `cp -u` copies it again.
-
-Environment:
-  VERSION_CONTROL         default of CONTROL
-  SIMPLE_BACKUP_SUFFIX    default suffix of simple backups
-  FERRY_TRACE             file to record the run in, unless --trace is given
-  FERRY_PROFILES          directory of the profiles of `ferry tune`, in place of the default ones
-  POSIXLY_CORRECT         if set, the first operand ends the options, and dangling links are followed
-  LC_ALL, LC_CTYPE, LANG  the first that is not empty selects ASCII or UTF-8 quotation marks
-
-Output of -v, --explain and --stats=json (the last line) goes to standard output. All other messages go to \
-standard error.",
-};
+pub(crate) use manual::MANUAL;
 
 const SPARSE: [(&str, Sparse); 3] =
     [("never", Sparse::Never), ("auto", Sparse::Auto), ("always", Sparse::Always)];
@@ -238,19 +206,21 @@ pub(crate) const OPTIONS: &[Definition<Draft>] = &[
     ),
     own(
         "stats",
-        "Print statistics at the end: text (to standard error) or json (to standard output)",
+        "Print a summary and statistics at the end: text (to standard error) or json (to standard output)",
         Optional("FORMAT", "text", |d, text| {
             set(&mut d.stats, choice("--stats", text, &StatsFormat::NAMES).map(Some))
         }),
     ),
     own(
         "explain",
-        "Explain how each file was copied and why; at the end, also where operations ran and which backend was used",
+        "Count files and bytes by how they were copied and why; explain where operations ran and which backend was used; \
+         with -v, explain each file, too",
         Switch(|d| d.options.explain = true),
     ),
     own(
         "errors",
-        "Write each failure to FILE as a JSON object; `\\` becomes `\\\\`, and bytes that are not UTF-8 become `\\xNN`",
+        "Write each failure to FILE as a JSON object, with number and name of the system call's error; `\\` becomes `\\\\`, \
+         and bytes that are not UTF-8 become `\\xNN`",
         Value("FILE", |d, text| set(&mut d.errors, Ok(Some(text.into())))),
     ),
     own(
@@ -272,12 +242,12 @@ pub(crate) const OPTIONS: &[Definition<Draft>] = &[
     ),
     own(
         "verify",
-        "Read each file back from its device and compare it with the source before it gets its name; implies --atomic",
+        "Compare each file, read back from its device, with the source before it gets its name; implies --atomic",
         Switch(|d| d.options.verify = true),
     ),
     own(
         "manifest",
-        "Write a hash of each regular file that is copied to FILE, sorted by path, as lines for `b3sum -c`, or as JSON if \
+        "Write a hash of each copied regular file to FILE, sorted by path, as lines for `b3sum -c`, or as JSON if \
          FILE ends in .json, .jsonl or .ndjson",
         Value("FILE", |d, text| set(&mut d.manifest, manifest::path(text).map(Some))),
     ),
@@ -337,13 +307,29 @@ pub(crate) const OPTIONS: &[Definition<Draft>] = &[
     ),
 ];
 
-pub(crate) fn parse(arguments: &[OsString]) -> Result<Parsed<Request>, Usage> {
+pub(crate) fn parse(dialect: Dialect, arguments: &[OsString]) -> Result<Parsed<Request>, Usage> {
     let mut draft = Draft::default();
-    match arguments::read(OPTIONS, arguments, &mut draft)? {
-        Read::Print(text) => Ok(Parsed::Print(text, Box::new(command(&MANUAL, OPTIONS)))),
+    match arguments::read_in(dialect, OPTIONS, arguments, &mut draft)? {
+        Read::Print(text) => Ok(Parsed::Print(text, Box::new(help(dialect)))),
         Read::Operands(operands) => {
             draft.operands.paths = operands.into_iter().map(PathBuf::from).collect();
             draft.finish().map(|request| Parsed::Run(Box::new(request)))
+        }
+    }
+}
+
+/// Builds the clap command, with the name under which the program was called.
+fn help(dialect: Dialect) -> clap::Command {
+    let command = command(&MANUAL, OPTIONS);
+    match dialect {
+        Dialect::Ferry => command,
+        Dialect::Gnu => {
+            let own_name = |text: &str| text.replace(MANUAL.name, "cp");
+            let examples = command.get_before_help().map(|text| own_name(&text.ansi().to_string()));
+            command
+                .override_usage(own_name(MANUAL.usage))
+                .before_help(examples.unwrap_or_default())
+                .mut_arg("help", |option| option.short(None::<char>))
         }
     }
 }

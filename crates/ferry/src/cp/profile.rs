@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use ferry_copy::Item;
 use ferry_io::Paths;
-use ferry_tune::{Place, Profile, kernel, store};
+use ferry_tune::{Direct, Place, Profile, kernel, store};
 
 use crate::quote::quote;
 
@@ -100,11 +100,16 @@ fn take(path: &Path, profile: &Profile, io: &mut ferry_io::Options) -> String {
     let Some(direct) = &profile.direct else {
         return format!("profile {path} of {date} is not used: it has no figures for direct reads");
     };
-    let enough = usize::try_from(direct.enough_depth).unwrap_or(MOST_THREADS);
-    let most = (THREADS_OF_A_PROCESSOR * io.workers.get()).clamp(LEAST_THREADS, MOST_THREADS);
-    io.pool_threads = enough.clamp(LEAST_THREADS, most);
+    io.pool_threads = threads(direct, io.workers.get());
     format!(
         "profile {path} of {date}: {} reads in flight are enough, so the pool has {} threads",
         direct.enough_depth, io.pool_threads
     )
+}
+
+/// Number of the pool's threads, each of which waits for cold reads, in copies from a filesystem with these figures.
+pub(crate) fn threads(direct: &Direct, workers: usize) -> usize {
+    let enough = usize::try_from(direct.enough_depth).unwrap_or(MOST_THREADS);
+    let most = THREADS_OF_A_PROCESSOR.saturating_mul(workers).clamp(LEAST_THREADS, MOST_THREADS);
+    enough.clamp(LEAST_THREADS, most)
 }

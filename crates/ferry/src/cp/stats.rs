@@ -1,13 +1,14 @@
 //! `--stats` and the closing line.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::time::Duration;
 
 use ferry_copy::{Method, Summary};
 use ferry_io::{Operation, Route, Tried};
 use serde::Serialize;
 
+use crate::layout::wrapped;
+use crate::progress::Counts;
 use crate::units::{bytes, count, counted, per_second, rate, ratio, real, time};
 
 #[cfg(test)]
@@ -25,32 +26,35 @@ impl StatsFormat {
     pub(crate) const NAMES: [(&str, Self); 2] = [("text", Self::Text), ("json", Self::Json)];
 }
 
-/// Formats `copied 60,123 entries, 851 MB in 1.2 s (709 MB/s)`. `reached` is the number of bytes that progress has shown.
-pub(crate) fn closing(summary: &Summary, reached: u64) -> String {
-    let what = counted(entries(summary), "entry", "entries");
+/// Formats `copied 60,123 entries, 851 MB in 1.2 s (709 MB/s)`, in lines of at most `columns`. After an interruption the
+/// line has `reached`, the figures of progress: those of failed entries and incomplete files are among them.
+pub(crate) fn closing(summary: &Summary, reached: &Counts, columns: usize) -> String {
     let (moved, took) = (summary.bytes(), time(summary.wall));
-    let mut line = format!("copied {what}, {} in {took} ({})", bytes(moved), rate(moved, summary.wall));
-    if summary.interrupted {
-        line.insert_str(0, "interrupted: ");
-    }
+    let mut line = if summary.interrupted {
+        format!("interrupted after {} in {took} ({})", reached.text(), rate(reached.bytes, summary.wall))
+    } else {
+        let what = counted(entries(summary), "entry", "entries");
+        format!("copied {what}, {} in {took} ({})", bytes(moved), rate(moved, summary.wall))
+    };
     if summary.failed > 0 {
         line += &format!(", {} failed", count(summary.failed));
     }
     if summary.unfinished > 0 {
         line += &format!(", {} left incomplete", count(summary.unfinished));
-    } else if summary.interrupted && reached > moved {
-        line += &format!("; {} of incomplete files were removed", bytes(reached - moved));
+    } else if summary.interrupted && reached.bytes > moved {
+        line += &format!("; {} of incomplete files were removed", bytes(reached.bytes - moved));
     }
-    line
+    wrapped("", &line, 2, columns)
 }
 
 fn entries(summary: &Summary) -> u64 {
     summary.files + summary.directories + summary.symlinks + summary.hard_links + summary.specials
 }
 
-pub(crate) fn text(summary: &Summary) -> String {
+/// Returns a line for each figure; longer ones are continued below.
+pub(crate) fn text(summary: &Summary, columns: usize) -> String {
     let io = &summary.io;
-    let mut lines = Lines::default();
+    let mut lines = Lines { text: String::new(), columns };
     lines.add("entries", &entries_text(summary));
     lines.add("bytes", &format!("{} ({})", count(summary.bytes()), bytes(summary.bytes())));
     lines.add("wall time", &format!("{}, {}", time(summary.wall), rate(summary.bytes(), summary.wall)));
@@ -81,16 +85,20 @@ pub(crate) fn text(summary: &Summary) -> String {
     lines.add("backend", &format!("{}: {}", io.backend, io.backend_reason));
     lines.add("workers", &format!("{}, pool threads {}", count(io.workers), count(io.pool_threads)));
     lines.add("peak memory", &peak_memory().map_or_else(|| "unknown".to_owned(), bytes));
-    lines.0
+    lines.text
 }
 
-#[derive(Default)]
-struct Lines(String);
+struct Lines {
+    text: String,
+    columns: usize,
+}
 
 impl Lines {
     fn add(&mut self, name: &str, value: &str) {
-        let separator = if self.0.is_empty() { "" } else { "\n" };
-        write!(self.0, "{separator}{name:<18} {value}").unwrap_or_default();
+        if !self.text.is_empty() {
+            self.text.push('\n');
+        }
+        self.text += &wrapped(&format!("{name:<18}"), value, 19, self.columns);
     }
 }
 

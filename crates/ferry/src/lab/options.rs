@@ -9,17 +9,33 @@ use ferry_lab::experiments;
 use ferry_lab::record::Scale;
 use ferry_lab::settings::{Parameter, ParameterKind};
 
+use super::files::{EXTENSIONS, FileFormat, ViewFile};
 use super::show::ResultFormat;
 use super::{Conduct, Lab};
-use super::{report, speeds, strategy};
+use super::{comparison, examples, report, speeds, strategy};
 use crate::arguments::Effect::{Keyed, KeyedSwitch, Print, Switch, Value};
 use crate::arguments::{self, Definition, Manual, Parsed, Read, Text, Usage, option};
 use crate::names::LAB as NAME;
 use crate::quote::quote;
-use crate::values::number;
+use crate::values::{by_extension, number};
 
 #[cfg(test)]
 mod tests;
+
+const MANUAL: Manual = Manual {
+    name: NAME,
+    about: "Repeat published experiments on this machine",
+    usage: "ferry lab EXPERIMENT [OPTION]...",
+    examples: &[
+        ("ferry lab copy --quick", "See in seconds how an experiment works"),
+        ("ferry lab copy -o copy.json", "Time copiers beside cp, and keep the record"),
+        ("ferry lab report copy.json -o report.html", "Make a page of records"),
+    ],
+    usual: &[],
+    after: "`ferry lab EXPERIMENT -h` prints a short help, `ferry lab EXPERIMENT --help` a complete one.",
+};
+
+const OPTIONS: &[Definition<()>] = &[option("help", "Print this help", Print(Text::Help))];
 
 /// Help after the options of every experiment.
 const AFTER: &str = "\
@@ -30,23 +46,26 @@ Exit status:
   3    measured, but a warning says why the figures should not be trusted
   130  interrupted by SIGINT; the finished runs are kept, and --resume continues
 
-The result is printed to standard output, progress and warnings to standard error. All files are created in \
-one directory below --work-dir, which is removed at the end.";
+The result is printed to standard output, progress and warnings to standard error.";
+
+/// Its last sentence, for experiments that make files.
+const FILES: &str = " All files are created in one directory below --work-dir, which is removed at the end.";
 
 #[derive(Default)]
 pub(crate) struct Draft {
     request: Request,
     format: ResultFormat,
     current_bench: Option<PathBuf>,
+    views: Vec<ViewFile>,
     trace: Option<PathBuf>,
 }
 
 pub(crate) fn parse(rest: &[OsString]) -> Result<Parsed<Lab>, Usage> {
     let Some((name, rest)) = rest.split_first() else {
-        return Err(Usage::with_hint(format!("missing experiment; choose one of {}", names())));
+        return Ok(Parsed::Print(Text::Missing, Box::new(overview())));
     };
     match name.to_str() {
-        Some("-h" | "--help" | "help") => Ok(Parsed::Print(Text::Help, Box::new(overview()))),
+        Some("help") => Ok(Parsed::Print(Text::Help, Box::new(overview()))),
         Some(strategy::NAME) => Ok(Parsed::Run(Box::new(Lab::Strategy(strategy::parse(rest)?)))),
         Some(speeds::NAME) => Ok(Parsed::Run(Box::new(Lab::Speeds(speeds::parse(rest)?)))),
         Some(report::NAME) => Ok(match report::parse(rest)? {
@@ -55,42 +74,56 @@ pub(crate) fn parse(rest: &[OsString]) -> Result<Parsed<Lab>, Usage> {
         }),
         text => match text.and_then(experiments::named) {
             Some(experiment) => of_experiment(experiment, rest),
-            None => {
-                let message = format!("{} is not an experiment; choose one of {}", quote(name), names());
-                Err(Usage::with_hint(message))
-            }
+            None => match arguments::leading(OPTIONS, name)? {
+                Some(text) => Ok(Parsed::Print(text, Box::new(overview()))),
+                None => Err(arguments::unknown(name, "an experiment", &names())),
+            },
         },
     }
 }
 
-fn names() -> String {
-    experiments::ALL.iter().map(|experiment| experiment.spec().name).collect::<Vec<_>>().join(", ")
+/// Names of the commands in the help.
+fn names() -> Vec<&'static str> {
+    let experiments = experiments::ALL.iter().map(|experiment| experiment.spec().name);
+    experiments.chain([report::NAME]).collect()
 }
 
 fn of_experiment(experiment: &'static dyn Experiment, rest: &[OsString]) -> Result<Parsed<Lab>, Usage> {
     let mut draft =
         Draft { request: Request { work_dir: ".".into(), ..Request::default() }, ..Draft::default() };
+    let (rest, commands) =
+        if comparison::is_it(experiment) { comparison::split(rest) } else { (rest, &[][..]) };
     let operands = match arguments::read(&table(experiment), rest, &mut draft)? {
         Read::Print(text) => return Ok(Parsed::Print(text, Box::new(command(experiment)))),
         Read::Operands(operands) => operands,
     };
-    let Draft { mut request, format, current_bench, trace } = draft;
-    // Missing operands are the first ones: `lab tree TARGET`.
+    let Draft { mut request, format, current_bench, views, trace } = draft;
     let names = experiment.spec().operands;
-    let skipped = names.len().checked_sub(operands.len()).ok_or_else(|| {
-        let extra = operands.get(names.len()).cloned().unwrap_or_default();
-        Usage::with_hint(format!("extra operand {}", quote(extra)))
-    })?;
-    for (name, operand) in names.iter().skip(skipped).zip(&operands) {
-        request.parameters.push(((*name).to_owned(), text(name, operand)?));
+    if comparison::is_it(experiment) {
+        comparison::add(&mut request, names, &operands, commands)?;
+    } else {
+        add(&mut request, names, &operands)?;
     }
     Ok(Parsed::Run(Box::new(Lab::Conduct(Box::new(Conduct {
         experiment,
         request,
         format,
         current_bench,
+        views,
         trace,
     })))))
+}
+
+/// Adds operands to the parameters of a request. Missing ones are the first: `lab tree TARGET`.
+fn add(request: &mut Request, names: &[&str], operands: &[OsString]) -> Result<(), Usage> {
+    let skipped = names.len().checked_sub(operands.len()).ok_or_else(|| {
+        let extra = operands.get(names.len()).cloned().unwrap_or_default();
+        Usage::with_hint(format!("extra operand {}", quote(extra)))
+    })?;
+    for (name, operand) in names.iter().skip(skipped).zip(operands) {
+        request.parameters.push(((*name).to_owned(), text(name, operand)?));
+    }
+    Ok(())
 }
 
 /// Records are text, so their parameters must be UTF-8.
@@ -106,7 +139,8 @@ fn table(experiment: &dyn Experiment) -> Vec<Definition<Draft>> {
         .parameters
         .iter()
         .filter(|parameter| !experiment.spec().operands.contains(&parameter.name));
-    own.map(definition).chain(common(experiment.spec().is_measured)).collect()
+    let common = common(experiment.spec().is_measured).into_iter();
+    own.map(definition).chain(common.filter(|option| comparison::has(experiment, option.long))).collect()
 }
 
 fn definition(parameter: &Parameter) -> Definition<Draft> {
@@ -139,11 +173,16 @@ fn common(is_measured: bool) -> Vec<Definition<Draft>> {
             Switch(|d: &mut Draft| d.request.scale = Scale::Quick),
         ),
         option("seed", "Set the seed of all random choices", Value("N", seed)),
-        option(
-            "json",
-            "Write the record to this file",
-            Value("FILE", |d, text| keep(&mut d.request.record, text)),
-        ),
+        Definition {
+            letters: "o",
+            ..option(
+                "output",
+                "Write the result to FILE: .json (the record, after each run), .csv, .md or .html (a page); may be \
+                 repeated",
+                Value("FILE", output),
+            )
+        },
+        option("json", "Write the record to FILE, whatever its extension", Value("FILE", record)),
         option("markdown", "Print Markdown", Switch(|d| d.format = ResultFormat::Markdown)),
         option("csv", "Print CSV, one line per run", Switch(|d| d.format = ResultFormat::Csv)),
     ];
@@ -194,6 +233,25 @@ fn keep(path: &mut Option<PathBuf>, text: &OsStr) -> Result<(), Usage> {
     Ok(())
 }
 
+fn output(draft: &mut Draft, text: &OsStr) -> Result<(), Usage> {
+    let path = PathBuf::from(text);
+    match by_extension(&path, &EXTENSIONS)? {
+        FileFormat::View(view) => draft.views.push(ViewFile { path, view }),
+        FileFormat::Record => return record(draft, text),
+    }
+    Ok(())
+}
+
+fn record(draft: &mut Draft, text: &OsStr) -> Result<(), Usage> {
+    match draft.request.record.replace(text.into()) {
+        Some(other) => {
+            let others = format!("{} and {}", quote(other), quote(text));
+            Err(Usage::with_hint(format!("the record goes to one file, not to {others}")))
+        }
+        None => Ok(()),
+    }
+}
+
 fn seed(draft: &mut Draft, text: &OsStr) -> Result<(), Usage> {
     draft.request.seed = Some(number("--seed", text)?);
     Ok(())
@@ -211,10 +269,20 @@ fn command(experiment: &'static dyn Experiment) -> clap::Command {
         experiment.spec().operands.iter().map(|operand| format!(" {}", operand.to_uppercase())).collect();
     // clap keeps names until the process ends, and this runs once.
     let full: &'static str = format!("{NAME} {name}").leak();
-    let usage: &'static str = format!("{full} [OPTION]...{operands}").leak();
-    let after: &'static str = format!("{}\n\n{AFTER}", experiment.spec().manual).leak();
+    let is_comparison = comparison::is_it(experiment);
+    let usage: &'static str =
+        if is_comparison { comparison::USAGE } else { format!("{full} [OPTION]...{operands}").leak() };
+    let files = if is_comparison { "" } else { FILES };
+    let after: &'static str = format!("{}\n\n{AFTER}{files}", experiment.spec().manual).leak();
     arguments::command(
-        &Manual { name: full, about: experiment.spec().about, usage, after },
+        &Manual {
+            name: full,
+            about: experiment.spec().about,
+            usage,
+            examples: examples::of(experiment.spec()),
+            usual: &[],
+            after,
+        },
         &with_defaults(experiment),
     )
 }
@@ -233,7 +301,7 @@ fn with_defaults(experiment: &'static dyn Experiment) -> Vec<Definition<Draft>> 
     table
 }
 
-/// Formats `1G; quick 32M; as published 1000000000`.
+/// Formats `1G; quick 32M; as published 1000000000`, with spaces at which a long list can be folded.
 fn defaults(parameter: &Parameter) -> String {
     let mut text = parameter.default.to_owned();
     for (scale, value) in [("quick", parameter.quick), ("as published", parameter.published)] {
@@ -241,17 +309,11 @@ fn defaults(parameter: &Parameter) -> String {
             text += &format!("; {scale} {value}");
         }
     }
-    text
+    text.replace(',', ", ")
 }
 
 pub(crate) fn overview() -> clap::Command {
-    let lab = clap::Command::new("lab")
-        .display_name(NAME)
-        .bin_name(NAME)
-        .about("Repeat published experiments on this machine")
-        .override_usage("ferry lab EXPERIMENT [OPTION]...")
-        .after_help("Run `ferry lab EXPERIMENT --help` for more.")
-        .disable_help_subcommand(true);
+    let lab = arguments::overview(&MANUAL, OPTIONS);
     let lab = experiments::ALL.iter().fold(lab, |lab, experiment| lab.subcommand(command(*experiment)));
     lab.subcommand(report::command())
 }

@@ -18,6 +18,12 @@ const MANUAL: Manual = Manual {
     name: "ferry lab report",
     about: "Write records as one HTML page",
     usage: "ferry lab report RECORD... --output FILE",
+    examples: &[
+        ("ferry lab report copy.json -o report.html", "Make a page of one record"),
+        ("ferry lab report before.json after.json -o report.html", "Put two records on one page"),
+        ("ferry lab report *.json -o report.html", "Make a page of all records in this directory"),
+    ],
+    usual: &[],
     after: "\
 The page contains every figure of the records and needs no network. An existing FILE is replaced.
 
@@ -29,14 +35,17 @@ unchanged
 };
 
 const OPTIONS: &[Definition<Option<PathBuf>>] = &[
-    option(
-        "output",
-        "Write the page to this file",
-        Value("FILE", |output, text| {
-            *output = Some(text.into());
-            Ok(())
-        }),
-    ),
+    Definition {
+        letters: "o",
+        ..option(
+            "output",
+            "Write the page to FILE",
+            Value("FILE", |output, text| {
+                *output = Some(text.into());
+                Ok(())
+            }),
+        )
+    },
     option("help", "Print this help", Print(Text::Help)),
 ];
 

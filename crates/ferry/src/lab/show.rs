@@ -11,9 +11,12 @@ use ferry_lab::schedule::Progress;
 use ferry_lab::session::Observer;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::output::{Output, lock};
+use crate::output::{Output, columns, lock};
 use crate::units::{clock, count};
 
+/// Least and most columns of a result.
+const NARROWEST: usize = 40;
+const WIDEST: usize = 120;
 /// Time between lines if there is no terminal.
 const LINE_PERIOD: Duration = Duration::from_secs(10);
 
@@ -32,27 +35,14 @@ impl ResultFormat {
         match self {
             Self::Markdown => export::markdown(experiment, record),
             Self::Csv => export::csv(record),
-            Self::Text => for_a_terminal(experiment, record),
+            Self::Text => export::text(experiment, record, width()),
         }
     }
 }
 
-fn for_a_terminal(experiment: &dyn Experiment, record: &Record) -> String {
-    let mut out = format!("{}\n", export::machine(record));
-    for table in experiment.tables(record) {
-        out += &format!("\n{}", table.text());
-    }
-    let verdicts = experiment.verdicts(record);
-    for (title, lines) in [
-        ("Findings", verdicts.iter().map(ToString::to_string).collect::<Vec<_>>()),
-        ("Warnings", record.warnings.iter().map(ToString::to_string).collect()),
-    ] {
-        if !lines.is_empty() {
-            out += &format!("\n{title}\n");
-            lines.iter().for_each(|line| out += &format!("- {line}\n"));
-        }
-    }
-    out
+/// Returns the number of columns for tables. Sentences are hard to read in longer lines, and figures in shorter ones.
+fn width() -> usize {
+    columns().clamp(NARROWEST, WIDEST)
 }
 
 /// Progress on standard error: an updated line on a terminal, otherwise one line every ten seconds.

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ferry_io::RouteChoice;
+use ferry_io::{RouteChoice, Stats};
 use ferry_lab::limits::{self, Limit};
 use ferry_lab::programs::{self, Program, ProgramOptions};
 use ferry_lab::strategies;
@@ -15,6 +15,7 @@ use ferry_lab::strategies;
 use crate::arguments::Effect::{Switch, Value};
 use crate::arguments::{self, Definition, Read, Usage, option};
 use crate::names::LAB;
+use crate::output::Output;
 use crate::quote::quote;
 use crate::values::{choice, number, size};
 
@@ -38,6 +39,7 @@ struct Draft {
     max_fibers: Option<usize>,
     route: RouteChoice,
     preserves: bool,
+    prints_counters: bool,
 }
 
 const OPTIONS: &[Definition<Draft>] = &[
@@ -74,11 +76,22 @@ const OPTIONS: &[Definition<Draft>] = &[
         }),
     ),
     option("preserve", "Keep attributes (limit programs)", Switch(|d| d.preserves = true)),
+    option(
+        "stats",
+        "Print the counters as JSON (the documents' programs)",
+        Switch(|d| d.prints_counters = true),
+    ),
 ];
 
 pub(super) fn parse(rest: &[OsString]) -> Result<Strategy, Usage> {
-    let mut draft =
-        Draft { block_bytes: 4096, depth: 1, max_fibers: None, route: RouteChoice::Ring, preserves: false };
+    let mut draft = Draft {
+        block_bytes: 4096,
+        depth: 1,
+        max_fibers: None,
+        route: RouteChoice::Ring,
+        preserves: false,
+        prints_counters: false,
+    };
     let operands = match arguments::read(OPTIONS, rest, &mut draft)? {
         Read::Operands(operands) => operands,
         Read::Print(_) => Vec::new(),
@@ -105,6 +118,7 @@ impl Draft {
                 block_bytes: self.block_bytes,
                 max_fibers: self.max_fibers.unwrap_or(program.usual_fibers()),
                 route: self.route,
+                observe: self.prints_counters,
             })
         })
     }
@@ -115,7 +129,8 @@ impl Strategy {
         let (source, target) = (&self.source, &self.target);
         let copied = match &self.method {
             Method::Program(how) => {
-                programs::copy(how, source, target).map_err(|failure| failure.to_string())
+                let copied = programs::copy(how, source, target).map_err(|failure| failure.to_string());
+                copied.and_then(|stats| if how.observe { print(&stats) } else { Ok(()) })
             }
             Method::Bytes(how) => {
                 strategies::copy(how, source, target).map_err(|failure| failure.to_string())
@@ -125,9 +140,17 @@ impl Strategy {
         match copied {
             Ok(()) => ExitCode::SUCCESS,
             Err(why) => {
-                crate::output::Output::new().error(&format!("{LAB}: {why}"));
+                Output::new().error(&format!("{LAB}: {why}"));
                 ExitCode::FAILURE
             }
         }
     }
+}
+
+/// Prints the counters by their names in `ferry cp --stats=json`, in one line.
+fn print(stats: &Stats) -> Result<(), String> {
+    let counters = stats.named().into_iter().map(|(name, count)| (name, count.into()));
+    let output = Output::new();
+    output.line(&serde_json::Value::Object(counters.collect()).to_string());
+    output.finish().map_err(|error| format!("write error: {error}"))
 }

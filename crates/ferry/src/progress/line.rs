@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::units::{bytes, clock, count, rate};
+use crate::units::{bytes, clock, count, counted, rate};
 
 #[cfg(test)]
 mod tests;
@@ -36,10 +36,7 @@ pub(super) fn plain(facts: &Facts, columns: usize) -> String {
         Some(left) => format!("{} left", clock(left)),
         None => format!("{} elapsed", clock(facts.elapsed)),
     };
-    let entries = match facts.entries {
-        (done, Some(all)) => format!("{}/{} entries", count(done), count(all)),
-        (done, None) => format!("{} entries", count(done)),
-    };
+    let entries = entries_of(facts.entries);
     // Of two parts that do not fit both, the first named is the one that is left out.
     let layouts: [Vec<Option<&String>>; 5] = [
         vec![percent.as_ref(), moved.as_ref(), speed.as_ref(), Some(&time), Some(&entries)],
@@ -66,8 +63,16 @@ pub(super) fn with_bar(facts: &Facts, columns: usize) -> String {
     format!("{line}{GAP}[{:<steps$}]", "=".repeat(done) + arrow)
 }
 
+/// Formats `1,204/2,811 entries`.
+pub(super) fn entries_of((done, all): (u64, Option<u64>)) -> String {
+    match all {
+        Some(all) => format!("{}/{} entries", count(done), count(all)),
+        None => counted(done, "entry", "entries"),
+    }
+}
+
 /// Formats `261/629 MB`, or `8.5 MB/1.2 GB` where the units differ.
-fn bytes_of((done, all): (u64, Option<u64>)) -> String {
+pub(super) fn bytes_of((done, all): (u64, Option<u64>)) -> String {
     let moved = bytes(done);
     let Some(all) = all.map(|all| bytes(all.max(done))) else { return moved };
     match (moved.split_once(' '), all.split_once(' ')) {

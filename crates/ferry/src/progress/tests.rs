@@ -53,6 +53,18 @@ fn nothing_done_tells_nothing_of_time_left() {
 }
 
 #[test]
+fn the_text_has_the_figures_of_the_line() {
+    let counts = Counts { entries: 1_204, bytes: 200_000_000, passed: 61_000_000, all: None };
+    assert_eq!(counts.text(), "1,204 entries, 261 MB");
+    let whole = Counts { all: Some(All { entries: 2_811, bytes: Some(629_000_000) }), ..counts };
+    assert_eq!(whole.text(), "1,204/2,811 entries, 261/629 MB");
+    for counts in [counts, whole] {
+        let line = super::line::plain(&moment(counts, 1).facts(), 80);
+        assert!(counts.text().split(", ").all(|part| line.contains(part)), "{line}");
+    }
+}
+
+#[test]
 fn rates_are_those_of_the_last_moments() {
     let start = Instant::now();
     let mut history = History::new(start);

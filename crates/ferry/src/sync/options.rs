@@ -1,5 +1,6 @@
 //! Options of `ferry sync`.
 
+mod manual;
 mod selection;
 mod task;
 
@@ -13,7 +14,7 @@ use ferry_io::Backend;
 use ferry_sync::{Acting, Comparison, Disposal, MaxDelete};
 
 use crate::arguments::Effect::{Optional, Print, Switch, Value};
-use crate::arguments::{self, Definition, Effect, Manual, Parsed, Read, Text, Usage, command, option};
+use crate::arguments::{self, Definition, Effect, Parsed, Read, Text, Usage, command, option};
 use crate::cp::BACKENDS;
 use crate::events::Place;
 use crate::manifest::{self, ALGORITHMS, Wanted};
@@ -21,59 +22,11 @@ use crate::progress::When;
 use crate::quote::quote;
 use crate::values::{choice, duration, number, percentage, rate};
 
+pub(crate) use manual::MANUAL;
 pub(crate) use task::{FilesFrom, Output, Task};
 
 #[cfg(test)]
 mod tests;
-
-pub(crate) const MANUAL: Manual = Manual {
-    name: "ferry sync",
-    about: "Make the contents of TARGET equal to the contents of SOURCE",
-    usage: "ferry sync [OPTION]... SOURCE TARGET\n       ferry sync [OPTION]... --apply PLAN\n       \
-            ferry sync [OPTION]... --undo TRASH [TARGET]",
-    after: "\
-The contents of SOURCE go into TARGET, whether SOURCE ends in a slash or not. TARGET is made if it is missing. New \
-entries are copied as by `cp -a`. A changed file is replaced in one step: its name leads to the old file or to the new \
-one, and never to a part. If only attributes differ, only attributes are set.
-
-Files are equal if type, size and modification time are equal, the time as exactly as the filesystem of TARGET stores \
-it. Owner, mode, ACLs, extended attributes and hard links are always compared. A file that an interrupted run left \
-incomplete is replaced, whatever its time is.
-
-Nothing is deleted without --delete. With it, entries that SOURCE lacks are moved to the trash once everything else is \
-done; so are replaced entries. Nothing is deleted in a directory that could not be listed, nor in another filesystem \
-that is mounted in TARGET, nor if SOURCE is empty, nor if more than --max-delete entries would go. Before an entry is \
-replaced or deleted it is compared with the one that was examined; one that was changed meanwhile stays, and is \
-reported.
-
-Options can leave entries out, by name, size, time or filesystem. What is left out is neither copied nor compared, and \
-stays in TARGET as it is, unless a pattern leaves it out and --delete-excluded is given. An excluded directory is not \
-entered.
-
---dry-run and -v print one line for each action:
-  create      copy an entry that TARGET lacks
-  replace     replace a file, and in parentheses why
-  exchange    replace an entry by one of another type
-  attributes  set attributes only
-  delete      take away an entry that SOURCE lacks
-
-Exit status:
-  0    TARGET is equal to SOURCE, apart from entries that were to stay
-  1    something was not copied, changed or deleted
-  2    the command line is wrong
-  124  stopped by --time-limit; the same command continues
-  130  interrupted by SIGINT (ferry ends by the signal); the same command continues
-
-Examples:
-  ferry sync photos backup                     Copy what is new or has changed
-  ferry sync --delete -n photos backup         Print what would be done, deletions too
-  ferry sync --delete photos backup            Also move to the trash what photos lacks
-  ferry sync --exclude '*.tmp' photos backup   Leave out temporary files
-  ferry sync --manifest m.b3 photos backup     Also write the hashes of all files; `ferry verify` checks them
-  find . -newer last | ferry sync --files-from - . /backup
-                                               Copy what find has found
-  ferry sync --undo backup/.ferry-trash/DATE   Move everything in that trash back",
-};
 
 /// Deletion, as `--delete` asks for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,16 +58,11 @@ pub(crate) const OPTIONS: &[Definition<Draft>] = &[
     ),
     option(
         "undo",
-        "Move everything that a run has put into this trash back to TARGET",
+        "Undo the moves of a run into this trash: all entries go back to TARGET",
         Value("DIRECTORY", |d, text| set(&mut d.undo, text)),
     ),
     option("size-only", "Compare only the sizes of files", Switch(|d| d.size_only = true)),
-    with_letter(
-        "u",
-        "newer",
-        "Keep files of TARGET that are newer than those of SOURCE",
-        Switch(|d| d.newer = true),
-    ),
+    with_letter("u", "newer", "Keep files that are newer in TARGET", Switch(|d| d.newer = true)),
     option(
         "inplace",
         "Overwrite changed files in place: they are incomplete meanwhile, and the trash does not get the old ones",
@@ -123,13 +71,13 @@ pub(crate) const OPTIONS: &[Definition<Draft>] = &[
     option("fsync", "Return only when everything is durable", Switch(|d| d.fsync = true)),
     option(
         "verify",
-        "Read each copied file back from its device and compare it with the source before it gets its name",
+        "Compare each file, read back from its device, with the source before it gets its name",
         Switch(|d| d.verify = true),
     ),
     option(
         "manifest",
-        "Write a hash of each regular file that takes part to FILE, sorted by path, as lines for `b3sum -c`, or as JSON if \
-         FILE ends in .json, .jsonl or .ndjson",
+        "Write a hash of each regular file to FILE (of those that take part), sorted by path, as lines for `b3sum -c`, or as \
+         JSON if FILE ends in .json, .jsonl or .ndjson",
         Value("FILE", |d, text| {
             d.manifest = Some(manifest::path(text)?);
             Ok(())
@@ -153,7 +101,7 @@ pub(crate) const OPTIONS: &[Definition<Draft>] = &[
     ),
     option(
         "trash",
-        "Move replaced and deleted entries to a new directory in DIR [default: TARGET/.ferry-trash]",
+        "Keep replaced and deleted entries, in a new directory in DIR [default: TARGET/.ferry-trash]",
         Optional("DIR", "", |d, text| {
             d.trash = Some(if text.is_empty() { None } else { Some(PathBuf::from(text)) });
             Ok(())
@@ -183,7 +131,7 @@ pub(crate) const OPTIONS: &[Definition<Draft>] = &[
     ),
     option(
         "gitignore",
-        "Leave out what the .gitignore files of SOURCE exclude",
+        "Leave out what .gitignore files of SOURCE exclude",
         Switch(|d| d.choice.by("--gitignore").gitignore = true),
     ),
     option(
@@ -219,7 +167,7 @@ pub(crate) const OPTIONS: &[Definition<Draft>] = &[
     with_letter(
         "x",
         "one-file-system",
-        "Do not enter directories of SOURCE on other filesystems",
+        "Stay on the filesystem of SOURCE",
         Switch(|d| d.choice.by("--one-file-system").one_file_system = true),
     ),
     option(

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use ferry_copy::{Copied, Failure, FailureKind, Method, Observer, PartNote, Question, Unfinished};
+use ferry_copy::{Copied, Explained, Failure, FailureKind, Observer, PartNote, Question, Unfinished};
 use ferry_io::Errno;
 
 use crate::events::Events;
@@ -75,8 +75,8 @@ impl Observer for Passing {
         self.inner.agrees(target, question, is_over)
     }
 
-    fn explained(&self, source: &Path, method: Method, why: &str) {
-        self.inner.explained(source, method, why);
+    fn explained(&self, explained: &Explained<'_>) {
+        self.inner.explained(explained);
     }
 
     fn part(&self, note: &PartNote) {

@@ -13,21 +13,30 @@ use crate::arguments::Effect::{Print, Value};
 use crate::arguments::{self, Definition, Manual, Parsed, Read, Text, Usage, option};
 use crate::output::Output;
 use crate::quote::quote;
-use crate::values::choice;
+use crate::values::{by_extension, choice};
+
+#[cfg(test)]
+mod tests;
 
 pub(super) const NAME: &str = "export";
 
 pub(super) const MANUAL: Manual = Manual {
     name: "ferry trace export",
     about: "Convert a recording for other programs",
-    usage: "ferry trace export --format FORMAT [--output FILE] RECORDING",
+    usage: "ferry trace export [--format FORMAT] [--output FILE] RECORDING",
+    examples: &[
+        ("ferry trace export -o copy.html copy.trace", "Make a page for a browser"),
+        ("ferry trace export -o copy.svg copy.trace", "Draw a picture for a document"),
+        ("ferry trace export -o copy.perfetto-trace copy.trace", "Make a trace for ui.perfetto.dev"),
+    ],
+    usual: &[],
     after: "\
 FORMAT is one of:
   html      a page for a browser that zooms and searches, and loads no other files
   svg       a picture for a document
   perfetto  a trace for ui.perfetto.dev and related tools
-Without --output, the result goes to standard output, unless that is a terminal. An existing FILE is \
-replaced in one step.
+Without --format, the extension of FILE selects the format: .html, .svg, .perfetto-trace or .pftrace. Without \
+--output, the result goes to standard output, unless that is a terminal. An existing FILE is replaced in one step.
 
 Exit status:
   0  the recording was exported
@@ -45,6 +54,13 @@ enum ExportFormat {
 
 const FORMATS: [(&str, ExportFormat); 3] =
     [("html", ExportFormat::Html), ("svg", ExportFormat::Svg), ("perfetto", ExportFormat::Perfetto)];
+
+const EXTENSIONS: [(&str, ExportFormat); 4] = [
+    ("html", ExportFormat::Html),
+    ("svg", ExportFormat::Svg),
+    ("perfetto-trace", ExportFormat::Perfetto),
+    ("pftrace", ExportFormat::Perfetto),
+];
 
 impl ExportFormat {
     fn write(self, trace: &Trace, out: &mut Vec<u8>) -> std::io::Result<()> {
@@ -67,7 +83,7 @@ pub(crate) const OPTIONS: &[Definition<Draft>] = &[
         letters: "f",
         ..option(
             "format",
-            "Select the format: html, svg or perfetto",
+            "Select the format: html, svg or perfetto [default: by the extension of FILE]",
             Value("FORMAT", |draft, text| {
                 draft.format = Some(choice("--format", text, &FORMATS)?);
                 Ok(())
@@ -78,7 +94,7 @@ pub(crate) const OPTIONS: &[Definition<Draft>] = &[
         letters: "o",
         ..option(
             "output",
-            "Write to this file",
+            "Write to FILE [default: standard output]",
             Value("FILE", |draft, text| {
                 draft.output = Some(text.into());
                 Ok(())
@@ -110,13 +126,20 @@ pub(super) fn parse(rest: &[OsString]) -> Result<Parsed<Export>, Usage> {
         [] => return Err(Usage::with_hint("missing operand")),
         [_, more, ..] => return Err(Usage::with_hint(format!("extra operand {}", quote(more)))),
     };
-    let format = format.ok_or_else(|| Usage::with_hint("missing '--format FORMAT'"))?;
+    let format = format.map_or_else(|| format_of(output.as_deref()), Ok)?;
     if output.is_none() && std::io::stdout().is_terminal() {
         return Err(Usage::with_hint(
             "cannot write to a terminal: add '--output FILE', or redirect standard output",
         ));
     }
     Ok(Parsed::Run(Box::new(Export { file, format, output })))
+}
+
+/// Returns the format that the name of the output selects.
+fn format_of(output: Option<&Path>) -> Result<ExportFormat, Usage> {
+    let missing = || Usage::with_hint("missing '--format FORMAT' or '--output FILE'");
+    by_extension(output.ok_or_else(missing)?, &EXTENSIONS)
+        .map_err(|usage| Usage::with_hint(format!("{}; or add '--format FORMAT'", usage.message)))
 }
 
 impl Export {

@@ -3,7 +3,29 @@
 use ferry_lab::units::{figure, real};
 use ferry_trace::model::Nanos;
 
-use crate::quote::quote;
+use crate::quote::{is_utf8_locale, quote};
+
+/// Characters that text is drawn with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Glyphs {
+    Blocks,
+    Ascii,
+}
+
+impl Glyphs {
+    /// Returns blocks if the locale can write them.
+    pub(super) fn of_environment() -> Self {
+        if is_utf8_locale() { Self::Blocks } else { Self::Ascii }
+    }
+
+    /// Mark in the place of characters that are left out.
+    pub(super) fn ellipsis(self) -> &'static str {
+        match self {
+            Self::Blocks => "…",
+            Self::Ascii => "...",
+        }
+    }
+}
 
 pub(super) fn time(nanos: Nanos) -> String {
     figure(real(nanos), "ns")
@@ -19,36 +41,49 @@ pub(super) fn share(part: u64, whole: u64) -> String {
 }
 
 /// Draws a bar for `part` of `whole`; `whole` is `width` characters wide.
-pub(super) fn bar(part: u64, whole: u64, width: usize) -> String {
+pub(super) fn bar(part: u64, whole: u64, width: usize, glyphs: Glyphs) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     let wide = u128::try_from(width * EIGHTHS.len()).unwrap_or(u128::MAX);
     let eighths = (u128::from(part) * wide).checked_div(u128::from(whole)).unwrap_or(0);
     let eighths = usize::try_from(eighths).unwrap_or(usize::MAX).max(usize::from(part > 0 && width > 0));
-    "█".repeat(eighths / EIGHTHS.len()) + EIGHTHS[eighths % EIGHTHS.len()]
+    match glyphs {
+        Glyphs::Blocks => "█".repeat(eighths / EIGHTHS.len()) + EIGHTHS[eighths % EIGHTHS.len()],
+        Glyphs::Ascii => "#".repeat(eighths.div_ceil(EIGHTHS.len())),
+    }
 }
 
 /// Draws one character per value, scaled to the largest; a space for 0.
-pub(super) fn sparkline(values: &[u64]) -> String {
-    const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+pub(super) fn sparkline(values: &[u64], glyphs: Glyphs) -> String {
+    let heights = match glyphs {
+        Glyphs::Blocks => ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'],
+        Glyphs::Ascii => ['.', ':', '-', '=', '+', '*', '#', '@'],
+    };
     let most = values.iter().copied().max().unwrap_or(0);
     let height = |value: u64| {
         let eighths = (u128::from(value) * 8).div_ceil(u128::from(most.max(1)));
-        usize::try_from(eighths).ok()?.checked_sub(1).and_then(|index| HEIGHTS.get(index))
+        usize::try_from(eighths).ok()?.checked_sub(1).and_then(|index| heights.get(index))
     };
     values.iter().map(|value| height(*value).copied().unwrap_or(' ')).collect()
 }
 
 /// Quotes a name without control characters, and shortens its middle to `width` characters.
-pub(super) fn name(name: &str, width: usize) -> String {
+pub(super) fn name(name: &str, width: usize, glyphs: Glyphs) -> String {
     let quoted = quote(name);
     let length = quoted.chars().count();
     if length <= width {
         return quoted;
     }
-    let (head, tail) = (width.saturating_sub(1).div_ceil(2), width.saturating_sub(1) / 2);
+    let gap = glyphs.ellipsis();
+    let kept = width.saturating_sub(gap.chars().count());
+    let (head, tail) = (kept.div_ceil(2), kept / 2);
     let begins: String = quoted.chars().take(head).collect();
     let ends: String = quoted.chars().skip(length - tail).collect();
-    format!("{begins}…{ends}")
+    format!("{begins}{gap}{ends}")
+}
+
+/// Replaces control characters, which a terminal would obey.
+pub(super) fn printable(line: &str) -> String {
+    line.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
 /// Formats a command line for pasting into a shell.
@@ -63,6 +98,7 @@ pub(super) fn command_line(arguments: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::Glyphs::{Ascii, Blocks};
     use super::{bar, command_line, name, share, sparkline};
 
     #[test]
@@ -75,16 +111,20 @@ mod tests {
 
     #[test]
     fn bars_and_sparklines_are_as_long_and_as_high_as_their_values() {
-        assert_eq!([bar(0, 8, 4), bar(1, 1_000, 4), bar(4, 8, 4), bar(8, 8, 4)], ["", "▏", "██", "████"]);
-        assert_eq!(sparkline(&[0, 1, 8, 16]), " ▁▄█");
-        assert_eq!(sparkline(&[0, 0]), "  ");
+        let bars = |glyphs| [(0, 8), (1, 1_000), (4, 8), (8, 8)].map(|(part, all)| bar(part, all, 4, glyphs));
+        assert_eq!(bars(Blocks), ["", "▏", "██", "████"]);
+        assert_eq!(bars(Ascii), ["", "#", "##", "####"]);
+        assert_eq!(sparkline(&[0, 1, 8, 16], Blocks), " ▁▄█");
+        assert_eq!(sparkline(&[0, 1, 8, 16], Ascii), " .=@");
+        assert_eq!(sparkline(&[0, 0], Blocks), "  ");
     }
 
     #[test]
     fn nothing_in_a_name_is_obeyed_by_a_terminal() {
-        let shown = name("a\x1b[2J\u{9b}b\n", 40);
+        let shown = name("a\x1b[2J\u{9b}b\n", 40, Blocks);
         assert_eq!(shown, "'a'$'\\033''[2J'$'\\302\\233''b'$'\\n'");
-        assert_eq!(name("abcdefghij", 7), "'ab…ij'");
+        assert_eq!(name("abcdefghij", 7, Blocks), "'ab…ij'");
+        assert_eq!(name("abcdefghij", 9, Ascii), "'ab...ij'");
         assert_eq!(
             command_line(&["cp".to_owned(), "a b".to_owned(), "\x07".to_owned()]),
             "cp 'a b' ''$'\\a'"

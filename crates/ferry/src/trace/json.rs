@@ -4,13 +4,24 @@ use std::fmt::Write;
 
 use ferry_io::Route;
 use ferry_trace::Summary;
-use ferry_trace::model::{SubmitReason, Trace};
-use ferry_trace::summary::{Basis, Phases, Times, duration};
+use ferry_trace::answer::{Answer, Awaited, Busy, Threads, Wait};
+use ferry_trace::model::{Operation, Trace};
+use ferry_trace::summary::{Basis, Phases, Place, PoolTime, Times, duration};
 use serde_json::{Map, Value, json};
 
-pub(super) fn of(trace: &Trace, summary: &Summary) -> String {
+use super::reasons::because;
+
+#[cfg(test)]
+mod tests;
+
+/// Number of intervals for depths over time.
+const SLOTS: usize = 46;
+
+pub(super) fn of(trace: &Trace) -> String {
     let about = &trace.about;
+    let summary = &Summary::of(trace, SLOTS);
     let object = json!({
+        "answer": answer(trace, summary),
         "command": about.command,
         "run": about.run,
         "recorder": about.recorder,
@@ -29,7 +40,7 @@ pub(super) fn of(trace: &Trace, summary: &Summary) -> String {
         "cancelled_scopes": summary.cancelled,
         "routes": routes(summary),
         "reasons": summary.reasons.iter().map(|(route, reason, n)| {
-            json!({ "route": route.name(), "why": reason.why(), "operations": n })
+            json!({ "route": route.name(), "reason": reason.name(), "why": reason.why(), "operations": n })
         }).collect::<Vec<_>>(),
         "kinds": kinds(summary),
         "longest": longest(trace, summary),
@@ -39,9 +50,10 @@ pub(super) fn of(trace: &Trace, summary: &Summary) -> String {
         "batches": batches(summary),
         "enters": summary.enters.map(|its| json!({ "count": its.count, "waits": its.waits, "slept": its.slept })),
         "depths": summary.depths.iter().map(|depth| {
-            json!({ "of": depth.series.name(), "most": depth.peak, "mean": mean(depth.area, about.took), "peaks": depth.peaks })
+            json!({ "of": depth.series.name(), "most": depth.peak, "mean": ratio(depth.area, about.took), "peaks": depth.peaks })
         }).collect::<Vec<_>>(),
         "threads": threads(trace, summary),
+        "pool_threads": PoolTime::of(trace, &summary.threads).map(|its| pool(&its)),
         "task_work": summary.causes.iter().map(|its| {
             json!({ "cause": its.cause.name(), "runs": its.runs, "units": its.units })
         }).collect::<Vec<_>>(),
@@ -52,7 +64,7 @@ pub(super) fn of(trace: &Trace, summary: &Summary) -> String {
 }
 
 /// Escapes control characters from U+007F on, which JSON allows and terminals obey.
-fn without_controls(text: &str) -> String {
+pub(super) fn without_controls(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         if c.is_control() {
@@ -62,6 +74,43 @@ fn without_controls(text: &str) -> String {
         }
     }
     out
+}
+
+fn answer(trace: &Trace, summary: &Summary) -> Value {
+    let found = Answer::of(trace, summary, SLOTS);
+    let in_flight: Map<String, Value> = found
+        .in_flight
+        .iter()
+        .map(|its| {
+            let share = ratio(its.time.into(), trace.about.took);
+            (its.activity.name().to_owned(), json!({ "time_ns": its.time, "share": share }))
+        })
+        .collect();
+    json!({
+        "in_flight": in_flight,
+        "most_in_flight": found.depth.peak,
+        "busy": found.busy.map(|its| busy(&its)),
+        "longest_wait": found.longest_wait.map(|its| wait(trace, its)),
+    })
+}
+
+fn busy(busy: &Busy) -> Value {
+    let of = match busy.of {
+        Threads::Workers => "workers",
+        Threads::Others => "threads",
+    };
+    let share = ratio(busy.time.into(), busy.lived);
+    json!({ "of": of, "threads": busy.threads, "time_ns": busy.time, "lived_ns": busy.lived, "share": share })
+}
+
+fn wait(trace: &Trace, wait: Wait) -> Value {
+    match wait.on {
+        Awaited::Operation(index) => trace.operations.get(index).map(|its| operation(trace, its)),
+        Awaited::Request(index) => {
+            trace.requests.get(index).map(|its| json!({ "opcode": its.opcode, "took_ns": wait.took }))
+        }
+    }
+    .into()
 }
 
 fn times(times: &Times) -> Map<String, Value> {
@@ -104,22 +153,24 @@ fn kinds(summary: &Summary) -> Vec<Value> {
 
 fn longest(trace: &Trace, summary: &Summary) -> Vec<Value> {
     let found = summary.longest.iter().filter_map(|&index| trace.operations.get(index));
-    found
-        .map(|operation| {
-            let fiber = operation.fiber.and_then(|index| trace.fibers.get(usize::try_from(index).ok()?));
-            json!({
-                "kind": operation.kind.name(),
-                "name": operation.name,
-                "fiber": fiber.map(|fiber| fiber.name.as_str()),
-                "size": operation.size,
-                "route": operation.route.name(),
-                "why": operation.reason.why(),
-                "asked_ns": operation.asked,
-                "took_ns": duration(operation),
-                "phases": Phases::of_one(operation).map(|its| phases(&its)),
-            })
-        })
-        .collect()
+    found.map(|its| operation(trace, its)).collect()
+}
+
+fn operation(trace: &Trace, operation: &Operation) -> Value {
+    let fiber = operation.fiber.and_then(|index| trace.fibers.get(usize::try_from(index).ok()?));
+    json!({
+        "kind": operation.kind.name(),
+        "name": operation.name,
+        "fiber": fiber.map(|fiber| fiber.name.as_str()),
+        "path": Place::of(trace, operation).path(),
+        "size": operation.size,
+        "route": operation.route.name(),
+        "reason": operation.reason.name(),
+        "why": operation.reason.why(),
+        "asked_ns": operation.asked,
+        "took_ns": duration(operation),
+        "phases": Phases::of_one(operation).map(|its| phases(&its)),
+    })
 }
 
 fn ways(summary: &Summary) -> Vec<Value> {
@@ -154,7 +205,7 @@ fn batches(summary: &Summary) -> Option<Value> {
     let sizes: Vec<Value> =
         sizes.map(|bar| json!({ "least": bar.least, "most": bar.most, "batches": bar.count })).collect();
     let why: Map<String, Value> =
-        batches.why.iter().map(|(why, n)| (because(*why).to_owned(), (*n).into())).collect();
+        batches.why.iter().map(|(why, n)| (because(*why).0.to_owned(), (*n).into())).collect();
     Some(json!({
         "count": batches.count,
         "requests": batches.requests,
@@ -162,14 +213,6 @@ fn batches(summary: &Summary) -> Option<Value> {
         "sizes": sizes,
         "why": why,
     }))
-}
-
-fn because(why: SubmitReason) -> &'static str {
-    match why {
-        SubmitReason::Full => "full",
-        SubmitReason::Idle => "idle",
-        SubmitReason::Forced => "forced",
-    }
 }
 
 fn threads(trace: &Trace, summary: &Summary) -> Vec<Value> {
@@ -184,6 +227,19 @@ fn threads(trace: &Trace, summary: &Summary) -> Vec<Value> {
         })
     };
     summary.threads.iter().map(one).collect()
+}
+
+fn pool(pool: &PoolTime) -> Value {
+    let [least, median, most] = pool.shares.map(|(busy, lived)| ratio(busy.into(), lived));
+    json!({
+        "threads": pool.threads,
+        "operations": pool.operations,
+        "lived_ns": pool.lived,
+        "busy_ns": pool.busy,
+        "least_share": least,
+        "median_share": median,
+        "most_share": most,
+    })
 }
 
 fn timelines(summary: &Summary) -> Option<Value> {
@@ -201,9 +257,8 @@ fn timelines(summary: &Summary) -> Option<Value> {
     }))
 }
 
-/// Rounds down to three decimals.
-fn mean(area: u128, took: u64) -> Value {
-    let thousandths = (area * 1000).checked_div(u128::from(took)).unwrap_or(0);
-    let thousandths = u64::try_from(thousandths).unwrap_or(u64::MAX);
-    (crate::units::real(thousandths) / 1000.0).into()
+/// Quotient, rounded down to three decimals; 0 for a divisor of 0.
+fn ratio(part: u128, whole: u64) -> f64 {
+    let thousandths = (part * 1000).checked_div(u128::from(whole)).unwrap_or(0);
+    crate::units::real(u64::try_from(thousandths).unwrap_or(u64::MAX)) / 1000.0
 }

@@ -1,4 +1,7 @@
-//! `ferry trace record`: records what the kernel does for the rings of any program.
+//! `ferry trace record`: records what the kernel does for the rings of any program, and the program's side if it runs on
+//! ferry-io.
+
+mod program;
 
 use std::ffi::OsString;
 use std::io::ErrorKind;
@@ -7,12 +10,13 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, ExitStatus};
 
 use ferry_io::Tracing;
-use ferry_io::event::ProgramsRecording;
+use ferry_io::event::{ProgramsRecording, Recorded};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getpgrp, kill_process, waitid};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 
-use crate::arguments::Effect::{Print, Value};
+use self::program::{ProgramSide, Sides};
+use crate::arguments::Effect::{Print, Switch, Value};
 use crate::arguments::{self, Definition, Manual, Parsed, Read, Text, Usage, option};
 use crate::output::{Output, describe};
 use crate::quote::quote;
@@ -28,7 +32,13 @@ const NOT_FOUND: u8 = 127;
 pub(super) const MANUAL: Manual = Manual {
     name: "ferry trace record",
     about: "Record what the kernel does for a program's rings",
-    usage: "ferry trace record [--output FILE] -- COMMAND [ARGUMENT]...",
+    usage: "ferry trace record [OPTION]... -- COMMAND [ARGUMENT]...",
+    examples: &[
+        ("ferry trace record -- fio --ioengine=io_uring --size=64M --name=reads", "Record fio"),
+        ("ferry trace record -o copy.trace -- ferry cp -r photos backup", "Record both sides of a copy"),
+        ("ferry trace show copy.trace", "Show where its time went"),
+    ],
+    usual: &[],
     after: "\
 Runs COMMAND and records it with all of its threads and children. A recording holds the requests of rings \
 with their results and times, the reasons for task work, and requests handed to kernel workers. It also \
@@ -36,20 +46,30 @@ holds which threads slept and what woke them, with call chains. This needs root 
 forwarded to COMMAND, except those that the terminal already sent to it.
 
 FILE is created when COMMAND ends. It replaces an older recording. If another file has the name, the \
-recording is FILE.2 and so on. To record both sides of a program on ferry-io, such as ferry itself, use its \
---trace FILE or set FERRY_TRACE=FILE.
+recording is FILE.2 and so on.
+
+If COMMAND is a program on ferry-io, such as ferry itself, the recording also holds the program's side: its \
+fibers and operations, with their routes. COMMAND gets FERRY_TRACE, which names a file in a temporary \
+directory, and FERRY_TRACE_KERNEL=0. If it makes several runs on ferry-io, their sides are not recorded: set \
+FERRY_TRACE=FILE.%n instead, without `ferry trace record`, to get a recording of each. Without the right to \
+trace the kernel, FERRY_TRACE=FILE or `ferry cp --trace FILE` records the program's side alone.
 
 Exit status:
   that of COMMAND; if a signal ended it, ferry ends by the same signal
   2    the command line is wrong
   125  nothing can be recorded here, or the recording could not be written
   126  COMMAND can't be run
-  127  COMMAND is not found",
+  127  COMMAND is not found
+
+Environment:
+  FERRY_TRACE  if set, COMMAND records its side there, and FILE holds only the kernel's side
+  TMPDIR       directory for the program's side until it is joined [default: /tmp]",
 };
 
 #[derive(Default)]
 pub(crate) struct Draft {
     output: Option<PathBuf>,
+    is_kernel_only: bool,
 }
 
 const OPTIONS: &[Definition<Draft>] = &[
@@ -57,18 +77,24 @@ const OPTIONS: &[Definition<Draft>] = &[
         letters: "o",
         ..option(
             "output",
-            "Record to this file [default: trace.ferry]",
+            "Record to FILE [default: trace.ferry]",
             Value("FILE", |draft, text| {
                 draft.output = Some(text.into());
                 Ok(())
             }),
         )
     },
+    option(
+        "kernel-only",
+        "Leave out the program's side, for COMMANDs that cannot reach the temporary directory",
+        Switch(|draft| draft.is_kernel_only = true),
+    ),
     option("help", "Print this help", Print(Text::Help)),
 ];
 
 pub(crate) struct Record {
     file: PathBuf,
+    is_kernel_only: bool,
     command: Vec<OsString>,
 }
 
@@ -92,7 +118,8 @@ pub(super) fn parse(rest: &[OsString]) -> Result<Parsed<Record>, Usage> {
         return Err(Usage::with_hint("missing '-- COMMAND'"));
     };
     let file = draft.output.unwrap_or_else(|| "trace.ferry".into());
-    Ok(Parsed::Run(Box::new(Record { file, command: command.to_vec() })))
+    let is_kernel_only = draft.is_kernel_only;
+    Ok(Parsed::Run(Box::new(Record { file, is_kernel_only, command: command.to_vec() })))
 }
 
 impl Record {
@@ -117,7 +144,11 @@ impl Record {
             // Dropping the recording keeps an older one.
             return fail(&format!("cannot trace the kernel: {refusal}"), NOT_BEGUN);
         }
-        let mut child = match Command::new(program).args(arguments).spawn() {
+        let mut command = Command::new(program);
+        command.args(arguments);
+        let program_side =
+            if self.is_kernel_only { ProgramSide::LeftOut(None) } else { ProgramSide::ask(&mut command) };
+        let mut child = match command.spawn() {
             Ok(child) => child,
             Err(error) => {
                 // Nothing ran, so keep an older recording.
@@ -137,14 +168,27 @@ impl Record {
             };
             return fail(&failed, NOT_BEGUN);
         }
-        let told =
-            recorded.instead_of.as_ref().map(|told| format!(", because {} may not be replaced", quote(told)));
-        let told = told.unwrap_or_default();
-        output.error(&format!("{}: recorded to {}{told}", MANUAL.name, quote(&recorded.file)));
+        tell(&output, &recorded, program_side.join(&recorded.file));
         match status {
             Ok(status) => ended(status),
             Err(error) => fail(&format!("cannot wait for the command: {}", describe(&error)), NOT_BEGUN),
         }
+    }
+}
+
+/// Names the recording, and explains what it lacks.
+fn tell(output: &Output, recorded: &Recorded, sides: Sides) {
+    let (both, lines) = match sides {
+        Sides::Both => (", with the program's side", Vec::new()),
+        Sides::Kernel(lines) => ("", lines),
+    };
+    let told =
+        recorded.instead_of.as_ref().map(|told| format!(", because {} may not be replaced", quote(told)));
+    let (file, told) = (quote(&recorded.file), told.unwrap_or_default());
+    output.error(&format!("{}: recorded to {file}{both}{told}", MANUAL.name));
+    for (number, line) in lines.iter().enumerate() {
+        let beginning = if number == 0 { "only the kernel's side: " } else { "" };
+        output.error(&format!("{}: {beginning}{line}", MANUAL.name));
     }
 }
 

@@ -4,8 +4,6 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ferry_trace::Summary;
-
 use super::open::open;
 use super::{json, text, tui};
 use crate::arguments::Effect::{Print, Switch};
@@ -19,14 +17,32 @@ pub(super) const MANUAL: Manual = Manual {
     name: "ferry trace show",
     about: "Summarize a recording",
     usage: "ferry trace show [OPTION]... FILE",
+    examples: &[
+        ("ferry trace show copy.trace", "Show where the time went"),
+        ("ferry trace show --tui copy.trace", "Move about in the timeline"),
+        ("ferry trace show --json copy.trace", "Print all figures for a program"),
+    ],
+    usual: &[],
     after: "\
-Shows operations from the request of a fiber to the moment when the worker took the result. Operations are \
-listed by route, with the time queued, running and completed but not taken; by kind; and the ten longest one \
-by one. Then follow batches and why they were submitted, requests in flight over time, threads, and the \
-causes of task work. The last table shows how completions were met: seen in the completion queue at once, \
-found by GETEVENTS at once, or slept for. For programs other than ferry, requests of rings take the place of \
-operations. Times of concurrent operations add up, so a sum may exceed the length of the recording. Of \
---json and --tui, the last one counts.
+The first lines answer what took the time. An operation is in flight from its submission to its \
+completion. It is submitted when an inline call begins, when it enters the pool's queue, or with its batch \
+on a ring. If the completion was not recorded, the time of the result counts. The share of reads (read, \
+load, chain) is the part of the recording in which at least one of them was in flight. Writes (write, \
+store), copies in the kernel (copy_file_range, clone), syncs and metadata operations (all others, such as \
+open and stat) count alike. Workers are busy unless they are idle, also during calls that block. Threads \
+of other programs are busy while they do not sleep. The longest wait is the longest time from a request to \
+its result. A line of blocks shows the largest number in flight in each part of the recording. It is ASCII \
+unless the locale uses UTF-8.
+
+Tables list operations by route, with the time queued, running and completed but not taken; by kind; and \
+the ten longest one by one, with file, size, route and reason. The name of a file's folder stands before \
+it if the recording shows it. Other tables show batches, requests in flight over time, threads, and the \
+causes of task work. The last table shows how completions were met: already in the completion queue, found \
+by GETEVENTS at once, or slept for. For programs other than ferry, requests of rings take the place of \
+operations. On a narrow terminal, tables have fewer columns.
+
+With --json, the object \"answer\" has the first figures. Shares are numbers from 0 to 1, and times are in \
+nanoseconds. Of --json and --tui, the last one counts.
 
 Exit status:
   0  the recording was shown
@@ -97,10 +113,11 @@ impl Show {
             Ok(trace) => trace,
             Err(why) => return fail(&why),
         };
-        let summary = || Summary::of(&trace, text::SLOTS);
         match self.format {
-            ShowFormat::Text => output.line(text::of(&trace, &summary()).trim_end()),
-            ShowFormat::Json => output.line(&json::of(&trace, &summary())),
+            ShowFormat::Text => {
+                output.line(text::of(&trace, text::Page::of_standard_output()).trim_end());
+            }
+            ShowFormat::Json => output.line(&json::of(&trace)),
             ShowFormat::Timeline => return tui::run(&trace).unwrap_or_else(|error| fail(&error.to_string())),
         }
         match output.finish() {

@@ -6,8 +6,11 @@
 mod detail;
 mod draw;
 mod find;
+mod help;
 mod keys;
 mod palette;
+mod put;
+mod scale;
 #[cfg(test)]
 mod tests;
 mod view;

@@ -13,24 +13,25 @@ use ferry_lab::cache::drop_caches;
 use ferry_lab::command::{time, wake};
 use ferry_lab::schedule::{Progress, left, order};
 use ferry_lab::session::Observer;
-use ferry_lab::statistics::{Interval, Summary, ratio};
+use ferry_lab::statistics::{Summary, ratio};
 use ferry_lab::stop::Stop;
 use ferry_lab::units::figure;
 use ferry_lab::work::WorkFolder;
 use ferry_tree::workload::{Sizes, Workload, make_while};
 use ferry_tune::measure::folder_of;
+use ferry_tune::store::Stored;
 use ferry_tune::{kernel, store};
 use rustix::fs::{Advice, fadvise, statvfs};
 
+use super::effect::Effect;
+use super::page::Page;
 use super::show::{place_of, refused};
+use super::verdict::verdict;
 use crate::lab::ProgressLine;
 use crate::output::Output;
 use crate::quote::quote;
 use crate::units::{bytes, count};
 
-/// Least speed relative to a copy without the profile.
-const LEAST: f64 = 0.95;
-const HARMS: u8 = 3;
 /// Number of pairs, without and with `--quick`.
 const PAIRS: (u64, u64) = (21, 7);
 const SEED: u64 = 13;
@@ -46,7 +47,7 @@ type Pairs = Vec<(f64, f64)>;
 /// Checks the profile of a path's filesystem; returns the exit code.
 pub(super) fn check(path: &Path, quick: bool, output: &Output, stop: &Stop) -> Result<u8, Failure> {
     let folder = folder_of(path)?;
-    must_be_in_force(path, &folder)?;
+    let stored = in_force(path, &folder)?;
     let tree = Workload {
         sizes: Sizes::LogNormal { median: 8192, deviation_percent: 250, most: 4 << 20 },
         ..Workload::plain(8, 2, 40, 0, SEED)
@@ -59,10 +60,11 @@ pub(super) fn check(path: &Path, quick: bool, output: &Output, stop: &Stop) -> R
     let removed = work.remove();
     let pairs = pairs?;
     removed?;
-    tell(&pairs, &tree, output)
+    tell(&pairs, &tree, &stored, output)
 }
 
-fn must_be_in_force(path: &Path, folder: &Path) -> Result<(), Failure> {
+/// Returns the profile of the filesystem. Fails if copies would not use it.
+fn in_force(path: &Path, folder: &Path) -> Result<Stored, Failure> {
     let place = place_of(folder)?;
     let found = store::find(&store::folders(), &place.identity);
     let found = found.map_err(|(file, why)| Failure::Run(refused(&file, &why)))?;
@@ -70,7 +72,7 @@ fn must_be_in_force(path: &Path, folder: &Path) -> Result<(), Failure> {
     let stored = found.ok_or_else(none)?;
     match stored.profile.stale(&place, &kernel()) {
         Some(why) => Err(Failure::Run(format!("profile {} is not in force: {why}", quote(&stored.path)))),
-        None => Ok(()),
+        None => Ok(stored),
     }
 }
 
@@ -146,29 +148,23 @@ fn drop_pages(source: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-fn tell(pairs: &Pairs, tree: &Workload, output: &Output) -> Result<u8, Failure> {
+fn tell(pairs: &Pairs, tree: &Workload, stored: &Stored, output: &Output) -> Result<u8, Failure> {
     let seconds = |of: fn(&(f64, f64)) -> f64| Summary::of(&pairs.iter().map(of).collect::<Vec<_>>(), SEED);
     let both = seconds(|pair| pair.0).zip(seconds(|pair| pair.1)).zip(ratio(pairs, SEED));
     let Some(((with, without), speed)) = both else {
         return Err(Failure::Run("no pair of copies was completed".to_owned()));
     };
+    let page = Page::of_standard_output();
     let one = |of: &Summary| {
         let all = [of.median.middle, of.min, of.max].map(|value| figure(value, "s"));
         format!("{} ({} to {})", all[0], all[1], all[2])
     };
     let files = format!("{} files, about {}", count(tree.file_count()), bytes(tree.expected_bytes()));
-    output.line(&format!("{} pairs of copies of {files}; median (fastest to slowest):", pairs.len()));
+    let head = format!("{} pairs of copies of {files}; median (fastest to slowest):", pairs.len());
+    let (words, code) = verdict(&speed, &Effect::here(&stored.profile), &stored.path);
+    output.line(&page.wrapped(&head, 2));
     output.line(&format!("with the profile     {}", one(&with)));
     output.line(&format!("without it           {}", one(&without)));
-    let Interval { middle, low, high, .. } = speed;
-    output
-        .line(&format!("relative speed       {middle:.2} ({low:.2} to {high:.2}, 95 % confidence interval)"));
-    if middle >= LEAST {
-        return Ok(0);
-    }
-    output.error(&format!(
-        "{}: copies are slower with this profile: measure again, or remove it",
-        crate::names::TUNE
-    ));
-    Ok(HARMS)
+    output.line(&page.wrapped(&words, 0));
+    Ok(code)
 }

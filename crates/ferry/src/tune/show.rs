@@ -8,10 +8,17 @@ use ferry_tune::measure::folder_of;
 use ferry_tune::store;
 use ferry_tune::{Place, Profile, age_seconds, kernel};
 
+use super::curve::enough;
+use super::effect::Effect;
+use super::page::Page;
+use crate::layout;
 use crate::names::TUNE as NAME;
 use crate::output::Output;
 use crate::quote::quote;
 use crate::units::counted;
+
+#[cfg(test)]
+mod tests;
 
 /// Shows the profile of each path's filesystem, or all profiles; returns the exit code.
 pub(super) fn show(paths: &[PathBuf], output: &Output) -> Result<u8, Failure> {
@@ -37,7 +44,7 @@ type Description = Result<String, String>;
 
 fn all() -> Vec<Description> {
     let one = |(path, read): (PathBuf, Result<Profile, store::Refused>)| match read {
-        Ok(profile) => Ok(text(&path, &profile, &mounted(&profile))),
+        Ok(profile) => Ok(here(&path, &profile, &mounted(&profile))),
         Err(why) => Err(refused(&path, &why)),
     };
     store::all(&store::folders()).into_iter().map(one).collect()
@@ -46,7 +53,7 @@ fn all() -> Vec<Description> {
 fn of(path: &Path) -> Result<Description, Failure> {
     let place = place_of(&folder_of(path)?)?;
     Ok(match store::find(&store::folders(), &place.identity) {
-        Ok(Some(stored)) => Ok(text(&stored.path, &stored.profile, &is_in_force(&stored.profile, &place))),
+        Ok(Some(stored)) => Ok(here(&stored.path, &stored.profile, &is_in_force(&stored.profile, &place))),
         Ok(None) => {
             Err(format!("there is no profile of the filesystem with {}, {}", quote(path), place.identity))
         }
@@ -79,32 +86,38 @@ fn mounted(profile: &Profile) -> String {
     }
 }
 
-fn text(file: &Path, profile: &Profile, force: &str) -> String {
+fn here(file: &Path, profile: &Profile, force: &str) -> String {
+    let age = age_seconds(&profile.about.date).map_or_else(|| "on an unknown date".to_owned(), age);
+    text(file, profile, &age, force, &Effect::here(profile), Page::of_standard_output())
+}
+
+fn text(file: &Path, profile: &Profile, age: &str, force: &str, effect: &Effect, page: Page) -> String {
     let Profile { about, place, direct, .. } = profile;
-    let age = age_seconds(&about.date).map_or_else(|| "on an unknown date".to_owned(), age);
     let quick = if about.quick { " --quick" } else { "" };
-    let direct = match direct {
-        Some(direct) => format!(
-            "reads {}, writes {}, {} random reads of 4 KiB with {} in flight (enough), blocks of {}",
-            figure(direct.sequential_read.median * 1e6, "B/s"),
-            figure(direct.sequential_write.median * 1e6, "B/s"),
-            figure(direct.random_read.median, "1/s"),
-            direct.enough_depth,
-            size(direct.best_block),
-        ),
-        None => "no direct I/O".to_owned(),
-    };
-    format!(
-        "{}\n  {} on {} ({}), {}\n  measured {age} ({}) by {}{quick}, kernel {}\n  {force}\n  {direct}",
-        quote(file),
-        place.filesystem,
-        place.source,
-        place.device,
-        place.identity,
-        about.date,
-        about.tool,
-        about.kernel,
-    )
+    let mut lines = vec![
+        format!("{} on {} ({}), {}", place.filesystem, place.source, place.device, place.identity),
+        format!("measured {age} ({}) by {}{quick}, kernel {}", about.date, about.tool, about.kernel),
+        force.to_owned(),
+    ];
+    match direct {
+        Some(direct) => lines.extend([
+            format!(
+                "reads {}, writes {}, blocks of {}, {} random reads of 4 KiB",
+                figure(direct.sequential_read.median * 1e6, "B/s"),
+                figure(direct.sequential_write.median * 1e6, "B/s"),
+                size(direct.best_block),
+                figure(direct.random_read.median, "1/s"),
+            ),
+            format!("a depth of {}", enough(direct)),
+        ]),
+        None => lines.push("no direct I/O".to_owned()),
+    }
+    lines.push(format!("copies from it {}", effect.words()));
+    let mut out = quote(file);
+    for line in lines {
+        out += &format!("\n{}", layout::wrapped(" ", &line, 4, page.columns));
+    }
+    out
 }
 
 /// Formats `3 hours ago`.
@@ -113,18 +126,4 @@ fn age(seconds: u64) -> String {
     let unit = units.into_iter().find(|(length, ..)| seconds >= *length);
     let (length, one, many) = unit.unwrap_or((1, "second", "seconds"));
     format!("{} ago", counted(seconds / length, one, many))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::age;
-
-    #[test]
-    fn ages_are_told_in_their_largest_unit() {
-        let ages =
-            [(0, "0 seconds"), (59, "59 seconds"), (60, "1 minute"), (7300, "2 hours"), (172_800, "2 days")];
-        for (seconds, words) in ages {
-            assert_eq!(age(seconds), format!("{words} ago"));
-        }
-    }
 }

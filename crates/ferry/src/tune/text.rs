@@ -1,4 +1,4 @@
-//! Formats a profile as tables for a terminal.
+//! Formats a profile as tables and bars for a terminal.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,66 +7,48 @@ use ferry_lab::table::Table;
 use ferry_lab::units::{figure, real, size};
 use ferry_tune::{Calls, Direct, Figure, Profile};
 
+use super::curve::{blocks, depths};
+use super::page::Page;
 use crate::quote::quote;
 use crate::units::count;
 
-pub(super) fn tables(folder: &Path, profile: &Profile) -> String {
+#[cfg(test)]
+mod tests;
+
+pub(super) fn tables(folder: &Path, profile: &Profile, page: Page) -> String {
     let place = &profile.place;
-    let mut out =
-        format!("{}: {} on {} ({})\n\n", quote(folder), place.filesystem, place.source, place.device);
+    let head = format!("{}: {} on {} ({})", quote(folder), place.filesystem, place.source, place.device);
+    let mut out = page.wrapped(&head, 2) + "\n\n";
     match &profile.direct {
         Some(direct) => {
-            for table in [rates(direct), depths(direct), blocks(direct)] {
-                out += &format!("{}\n", table.text());
+            for part in [page.table(&rates(direct)), depths(direct, page), blocks(direct, page)] {
+                out += &format!("{part}\n");
             }
         }
-        None => out += "Direct I/O\nThe filesystem does not support O_DIRECT.\n\n",
+        None => {
+            let why = page.wrapped("The filesystem does not support O_DIRECT.", 0);
+            out += &format!("Direct I/O\n{why}\n\n");
+        }
     }
-    out += &format!("{}\n{}", calls(&profile.calls).text(), can(profile));
-    out + &handed_over(&profile.handed_over)
+    out += &format!("{}\n{}\n", page.table(&calls(&profile.calls)), can(profile, page));
+    out + &handed_over(&profile.handed_over, page)
 }
 
 fn rates(direct: &Direct) -> Table {
-    let mut table = table("Direct I/O", "");
+    let mut table = table("Direct I/O, random requests of 4 KiB");
     let block = size(direct.best_block);
     let depth = direct.enough_depth;
     for (way, found) in [("reads", &direct.sequential_read), ("writes", &direct.sequential_write)] {
-        table.row(row(format!("sequential {way}, blocks of {block}"), found, 1e6, "B/s"));
+        table.row(row(format!("sequential {way} of {block}"), found, 1e6, "B/s"));
     }
     for (way, found) in [("reads", &direct.random_read), ("writes", &direct.random_write)] {
-        table.row(row(format!("random {way}, 4 KiB, {depth} in flight"), found, 1.0, "1/s"));
-    }
-    table
-}
-
-fn depths(direct: &Direct) -> Table {
-    let mut table = table("Random reads of 4 KiB by depth", "in flight");
-    let deepest = direct.depths.last().map(|found| found.depth);
-    for found in &direct.depths {
-        let mark = if found.depth != direct.enough_depth {
-            ""
-        } else if deepest == Some(found.depth) {
-            // The deepest queue tried: a deeper one might be faster.
-            " (enough, or too few)"
-        } else {
-            " (enough)"
-        };
-        table.row(row(format!("{}{mark}", found.depth), &found.iops, 1.0, "1/s"));
-    }
-    table
-}
-
-fn blocks(direct: &Direct) -> Table {
-    let mut table = table("Sequential reads by block size", "block");
-    for found in &direct.blocks {
-        let mark = if found.bytes == direct.best_block { " (best)" } else { "" };
-        table.row(row(format!("{}{mark}", size(found.bytes)), &found.mb_per_s, 1e6, "B/s"));
+        table.row(row(format!("random {way}, {depth} in flight"), found, 1.0, "1/s"));
     }
     table
 }
 
 fn calls(calls: &Calls) -> Table {
-    let mut table = table("Cost of calls", "");
+    let mut table = table("Cost of calls");
     let rows = [
         ("create a file inline", Some(&calls.inline_create)),
         ("hand a read to the ring", calls.ring_hand_over.as_ref()),
@@ -81,8 +63,8 @@ fn calls(calls: &Calls) -> Table {
     table
 }
 
-/// Formats the filesystem's features as sentences.
-fn can(profile: &Profile) -> String {
+/// Lists the filesystem's features.
+fn can(profile: &Profile, page: Page) -> String {
     let can = &profile.can;
     let has = |there: bool| if there { "yes" } else { "no" };
     let aligned = match (can.direct_memory_alignment, can.direct_offset_alignment) {
@@ -92,31 +74,33 @@ fn can(profile: &Profile) -> String {
         _ if profile.direct.is_none() => "no direct requests".to_owned(),
         _ => "not reported".to_owned(),
     };
-    format!(
-        "Features of the filesystem\nfiles that share blocks (reflink): {}\nuncached reads and writes (RWF_DONTCACHE): {}\nalignment of direct requests: {aligned}\n\n",
-        has(can.reflink),
-        has(can.dontcache),
-    )
+    let lines = [
+        format!("files that share blocks (reflink): {}", has(can.reflink)),
+        format!("uncached reads and writes (RWF_DONTCACHE): {}", has(can.dontcache)),
+        format!("alignment of direct requests: {aligned}"),
+    ];
+    let lines = lines.map(|line| page.wrapped(&line, 2) + "\n");
+    format!("Features of the filesystem\n{}", lines.concat())
 }
 
 /// Lists the operations by the way in which the kernel runs them.
-fn handed_over(found: &BTreeMap<String, String>) -> String {
+fn handed_over(found: &BTreeMap<String, String>, page: Page) -> String {
     let mut out = "How the kernel runs requests of a ring\n".to_owned();
     if found.is_empty() {
-        return out + "unknown: this needs io_uring and permission to trace\n";
+        return out + &page.wrapped("unknown: this needs io_uring and permission to trace", 0) + "\n";
     }
     let mut ways: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (operation, way) in found {
         ways.entry(way).or_default().push(operation);
     }
     for (way, operations) in ways {
-        out += &format!("{way}: {}\n", operations.join(", "));
+        out += &format!("{}\n", page.wrapped(&format!("{way}: {}", operations.join(", ")), 2));
     }
     out
 }
 
-fn table(title: &str, first: &str) -> Table {
-    Table::new(title, &[first, "median", "lowest", "highest", "runs"])
+fn table(title: &str) -> Table {
+    Table::new(title, &["", "median", "lowest", "highest", "runs"])
 }
 
 fn row(name: String, found: &Figure, scale: f64, unit: &str) -> Vec<String> {

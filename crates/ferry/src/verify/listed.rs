@@ -10,35 +10,46 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ferry_copy::Progress;
+use ferry_io::Cause;
 use ferry_sync::manifest::{BadManifest, Check, Checked, Finding, Listing, Parts, What, check as check_tree};
-use ferry_tree::attributes::Time;
+use ferry_tree::attributes::{EntryKind, Time};
 use ferry_tree::compare::Summary;
+use serde_json::{Map, Value};
 
-use super::options::{Listed, MANUAL, Request};
-use super::report;
+use super::described::{Described, Kind, failure, members, moment, octal};
+use super::options::{Listed, Request};
+use super::report::Report;
+use super::verdict::Totals;
 use crate::output::{Output, describe};
 use crate::progress::{Counts, Indicator};
 use crate::quote::quote;
 use crate::signals;
 use crate::sync::refusal;
-use crate::units::{bytes, counted, time};
 
-/// Exit code for a tree that differs, or can't be read.
-const DIFFERENT: ExitCode = ExitCode::FAILURE;
 /// Exit code for a manifest that is none.
 const MALFORMED: u8 = 2;
 
+/// Message about a manifest that can't be used.
+enum Unusable {
+    /// It can't be read, so that the verdict stays open.
+    Unread(String),
+    /// It is none: a wrong use.
+    Malformed(String),
+}
+
 pub(super) fn check(listed: &Listed, request: &Request) -> ExitCode {
     let output = Arc::new(Output::new());
-    let fail = |message: &str, code| {
-        output.error(&format!("{}: {message}", MANUAL.name));
-        code
-    };
+    let report = Arc::new(Report::new(request.shown, Arc::clone(&output)));
+    let options = &request.options;
+    let totals = |summary| Totals { summary, trashes: Some(0), content: options.content, took: None };
     let listing = match read(listed) {
         Ok(listing) => listing,
-        Err((message, code)) => return fail(&message, code),
+        Err(Unusable::Unread(why)) => return report.end_unread(&why, totals(Summary::default())),
+        Err(Unusable::Malformed(why)) => {
+            report.error(&why);
+            return ExitCode::from(MALFORMED);
+        }
     };
-    let options = &request.options;
     let parts = Parts { content: options.content, mode: options.mode, times: options.mtime };
     let ignored = below(&listed.manifest, &listed.tree);
     let tree = listed.tree.clone();
@@ -52,59 +63,43 @@ pub(super) fn check(listed: &Listed, request: &Request) -> ExitCode {
         }
     };
     let start = Instant::now();
-    let indicator = Indicator::start(request.progress, counts, Arc::clone(&output));
+    let indicator = Indicator::start(request.progress, counts, output);
     let tell = {
-        let (output, json) = (Arc::clone(&output), request.json);
-        Arc::new(move |finding: Finding| output.line(&line(&finding, json)))
+        let report = Arc::clone(&report);
+        Arc::new(move |finding: Finding| report.add(&finding))
     };
     let workers = NonZeroUsize::new(options.threads).unwrap_or(NonZeroUsize::MIN);
     let io = ferry_io::Options::with_workers(workers);
-    let checked = check_tree(&io, check, counters, tell);
-    indicator.stop();
-    let checked = match checked {
+    let checked = check_tree(&io, check, Arc::clone(&counters), tell);
+    let took = indicator.stop().map(|_| start.elapsed());
+    let Checked { files, bytes, differences, trashes, interrupted, io } = match checked {
         Ok(checked) => checked,
-        Err(refused) => return fail(&refusal(&refused), DIFFERENT),
+        Err(refused) => {
+            let (files, bytes) = (counters.entries_done.get(), counters.bytes_done.get());
+            let summary = Summary { entries: files, files, bytes, ..Summary::default() };
+            return report.end_unread(&refusal(&refused), Totals { took, ..totals(summary) });
+        }
     };
-    let Checked { files, bytes: read, differences, trashes, interrupted, ref io } = checked;
-    if request.json {
-        let summary =
-            Summary { entries: files, files, bytes: read, differences, shared: 0, stopped: interrupted };
-        output.line(&report::summary_of_manifest(&summary, trashes));
-    } else {
-        let begin = if interrupted { "interrupted: " } else { "" };
-        let what = counted(files, "file", "files");
-        let found = counted(differences, "difference", "differences");
-        let passed = match trashes {
-            0 => String::new(),
-            trashes => format!(", {} passed over", counted(trashes, "trash", "trashes")),
-        };
-        output.error(&format!(
-            "{begin}checked {what}, {} in {}{passed}: {found}",
-            bytes(read),
-            time(start.elapsed())
-        ));
-    }
-    if let Err(error) = output.finish() {
-        return fail(&format!("write error: {}", describe(&error)), DIFFERENT);
-    }
-    if let Some(signal) = io.signal.filter(|_| interrupted) {
-        return signals::end_by(signal);
-    }
-    if differences == 0 && !interrupted { ExitCode::SUCCESS } else { DIFFERENT }
+    let summary =
+        Summary { entries: files, files, bytes, differences, stopped: interrupted, ..Summary::default() };
+    let code = report.end(&Totals { trashes: Some(trashes), took, ..totals(summary) });
+    io.signal.filter(|_| interrupted).map_or(code, signals::end_by)
 }
 
-fn read(listed: &Listed) -> Result<Listing, (String, ExitCode)> {
+fn read(listed: &Listed) -> Result<Listing, Unusable> {
     let name = quote(&listed.manifest);
     let file = File::open(&listed.manifest)
-        .map_err(|error| (format!("cannot open {name}: {}", describe(&error)), DIFFERENT))?;
+        .map_err(|error| Unusable::Unread(format!("cannot open {name}: {}", describe(&error))))?;
     let listing = Listing::read(BufReader::new(file), listed.hash).map_err(|bad| match &bad {
-        BadManifest::Line { .. } => (format!("{name}: {bad}"), ExitCode::from(MALFORMED)),
-        BadManifest::Read(error) => (format!("cannot read {name}: {}", describe(error)), DIFFERENT),
-        BadManifest::Keep(error) => (format!("cannot use a temporary file: {}", describe(error)), DIFFERENT),
+        BadManifest::Line { .. } => Unusable::Malformed(format!("{name}: {bad}")),
+        BadManifest::Read(error) => Unusable::Unread(format!("cannot read {name}: {}", describe(error))),
+        BadManifest::Keep(error) => {
+            Unusable::Unread(format!("cannot use a temporary file: {}", describe(error)))
+        }
     })?;
     if listed.allows_extra && listing.is_blank() {
         let message = format!("{name}: it lists no file, so that with --allow-extra nothing is compared");
-        return Err((message, ExitCode::from(MALFORMED)));
+        return Err(Unusable::Malformed(message));
     }
     Ok(listing)
 }
@@ -115,34 +110,65 @@ fn below(file: &Path, tree: &Path) -> Option<PathBuf> {
     file.strip_prefix(tree).ok().map(Path::to_owned)
 }
 
-fn line(finding: &Finding, json: bool) -> String {
-    let Finding { path, what } = finding;
-    let (kind, message) = words(what);
-    if json {
-        report::line(path.as_os_str().as_bytes(), kind, &message)
-    } else {
-        format!("{}: {message}", quote(path))
+impl Described for Finding {
+    fn kind(&self) -> Kind {
+        match self.what {
+            What::Missing => Kind::Missing,
+            What::Kind => Kind::Type,
+            What::Extra => Kind::Extra,
+            What::Content => Kind::Content,
+            What::Size { .. } => Kind::Size,
+            What::Mode { .. } => Kind::Mode,
+            What::Modified { .. } => Kind::Times,
+            What::Unreadable(_) => Kind::Unreadable,
+        }
+    }
+
+    fn path(&self) -> &[u8] {
+        self.path.as_os_str().as_bytes()
+    }
+
+    fn quoted_path(&self) -> String {
+        quote(&self.path)
+    }
+
+    fn message(&self) -> String {
+        match self.what {
+            What::Missing => "missing in the tree".to_owned(),
+            What::Kind => "not a regular file in the tree".to_owned(),
+            What::Extra => "only in the tree".to_owned(),
+            What::Content => "content differs".to_owned(),
+            What::Size { listed, found } => {
+                format!("size is {listed} bytes in the manifest, {found} in the tree")
+            }
+            What::Mode { listed, found } => {
+                format!("mode is {listed:04o} in the manifest, {found:04o} in the tree")
+            }
+            What::Modified { listed, found } => {
+                let [listed, found] = [listed, found].map(time);
+                format!("time of change is {listed} in the manifest, {found} in the tree")
+            }
+            What::Unreadable(cause) => format!("cannot be read: {cause}"),
+        }
+    }
+
+    fn values(&self) -> Map<String, Value> {
+        let file = || EntryKind::File.to_string().into();
+        let sides = |listed, found| members([("manifest", listed), ("tree", found)]);
+        match self.what {
+            What::Missing => sides(file(), Value::Null),
+            What::Extra => sides(Value::Null, file()),
+            What::Size { listed, found } => sides(listed.into(), found.into()),
+            What::Mode { listed, found } => sides(octal(listed), octal(found)),
+            What::Modified { listed, found } => sides(moment(time(listed)), moment(time(found))),
+            What::Unreadable(Cause::Errno(errno)) => failure(errno),
+            What::Unreadable(Cause::Cancelled | Cause::TimedOut | Cause::Closed)
+            | What::Kind
+            | What::Content => Map::new(),
+        }
     }
 }
 
-/// Returns the kind and the message of a difference.
-fn words(what: &What) -> (&'static str, String) {
-    match what {
-        What::Missing => ("missing", "missing in the tree".to_owned()),
-        What::Kind => ("type", "not a regular file in the tree".to_owned()),
-        What::Extra => ("extra", "only in the tree".to_owned()),
-        What::Content => ("content", "content differs".to_owned()),
-        What::Size { listed, found } => {
-            ("size", format!("size is {listed} bytes in the manifest, {found} in the tree"))
-        }
-        What::Mode { listed, found } => {
-            ("mode", format!("mode is {listed:04o} in the manifest, {found:04o} in the tree"))
-        }
-        What::Modified { listed, found } => {
-            let [listed, found] =
-                [listed, found].map(|time| Time { seconds: time.seconds, nanoseconds: time.nanoseconds });
-            ("times", format!("time of change is {listed} in the manifest, {found} in the tree"))
-        }
-        What::Unreadable(cause) => ("unreadable", format!("cannot be read: {cause}")),
-    }
+fn time(time: ferry_io::Time) -> Time {
+    Time::new(time.seconds, time.nanoseconds)
 }

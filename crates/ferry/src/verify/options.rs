@@ -21,6 +21,13 @@ pub(crate) const MANUAL: Manual = Manual {
     name: "ferry verify",
     about: "Compare two trees: content, metadata, holes and hard links; or a tree with a manifest",
     usage: "ferry verify [OPTION]... SOURCE TARGET\n       ferry verify [OPTION]... --manifest FILE TREE",
+    examples: &[
+        ("ferry verify photos backup", "Compare two directories: content, attributes, links and holes"),
+        ("ferry verify --ignore=owner,times photos backup", "Compare without owners and times"),
+        ("ferry verify --manifest photos.b3 backup", "Compare with the hashes of an earlier copy"),
+        ("ferry verify --json photos backup", "Report to a program"),
+    ],
+    usual: &[],
     after: "\
 PARTS is a comma-separated list of content, mode, owner, times, xattrs, acls, links and holes. Missing and \
 additional entries, types, link targets and device numbers are always compared; access times never are. \
@@ -35,22 +42,36 @@ With --allow-extra, a manifest that lists no file is wrong, unless it is JSON: n
 
 Exit status:
   0    the trees are equal
-  1    the trees differ, or an entry can't be read
+  1    the trees differ, or something can't be read
   2    the command line is wrong, or the manifest
   130  interrupted by SIGINT (ferry ends by the signal)
 
-Differences are printed to standard output, one per line, in no particular order. With --json, each line is \
-an object, and the last line is a summary. In their paths, `\\` and bytes that are not UTF-8 become `\\\\` \
-and `\\xNN`.",
+Standard output has the number of differences of each kind and the first 20 of them by path, and ends with the verdict: \
+equal, different, undecided (something can't be read, and nothing else differs) or interrupted. With --all, there is a line \
+for each difference instead, in no particular order.
+
+With --json, each line is an object, in no particular order, with path, kind and message. Most have the values of both \
+sides, as source and target, or as manifest and tree: sizes in bytes, modes in octal digits, times as seconds and nanoseconds \
+since 1970. If something can't be read, errno and error are number and name of the error. The last line has the verdict, the \
+number of differences of each kind, and a summary. In paths and other names, `\\` and bytes that are not UTF-8 become \
+`\\\\` and `\\xNN`.",
 };
 
 pub(crate) const OPTIONS: &[Definition<Draft>] = &[
-    option("json", "Print JSON objects", Switch(|d| d.json = true)),
+    option("all", "Print each difference, not only some of each kind", Switch(|d| d.all = true)),
+    option("json", "Print each difference and the verdict as JSON objects", Switch(|d| d.json = true)),
+    Definition {
+        letters: "q",
+        long: "quiet",
+        help: "Print nothing but errors; only the exit status tells the verdict",
+        effect: Switch(|d| d.quiet = true),
+        own: false,
+    },
     option(
         "progress",
         "Show progress: auto (on a terminal, after half a second), always or never",
         Optional("WHEN", "always", |d, text| {
-            d.progress = choice("--progress", text, &When::NAMES)?;
+            d.progress = Some(choice("--progress", text, &When::NAMES)?);
             Ok(())
         }),
     ),
@@ -91,8 +112,10 @@ pub(crate) const OPTIONS: &[Definition<Draft>] = &[
 #[derive(Debug)]
 pub(crate) struct Draft {
     options: Options,
+    all: bool,
     json: bool,
-    progress: When,
+    quiet: bool,
+    progress: Option<When>,
     manifest: Option<PathBuf>,
     hash: Option<Algorithm>,
     allows_extra: bool,
@@ -100,16 +123,48 @@ pub(crate) struct Draft {
 
 impl Default for Draft {
     fn default() -> Self {
-        let (manifest, hash, allows_extra) = (None, None, false);
-        Self { options: Options::all(), json: false, progress: When::default(), manifest, hash, allows_extra }
+        let (all, json, quiet, allows_extra) = (false, false, false, false);
+        let (progress, manifest, hash) = (None, None, None);
+        Self { options: Options::all(), all, json, quiet, progress, manifest, hash, allows_extra }
     }
+}
+
+impl Draft {
+    /// Returns what is printed, and when progress is shown.
+    fn shown(&self) -> Result<(Shown, When), Usage> {
+        let shows_progress = self.progress.is_some_and(|when| when != When::Never);
+        let prints = [(self.all, "--all"), (self.json, "--json"), (shows_progress, "--progress")];
+        let progress = self.progress.unwrap_or_default();
+        match (self.quiet, prints.iter().find(|(is_given, _)| *is_given)) {
+            (true, Some((_, name))) => {
+                Err(Usage::with_hint(format!("--quiet and {name} exclude each other")))
+            }
+            (true, None) => Ok((Shown::Quiet, When::Never)),
+            (false, _) if self.json => Ok((Shown::Json, progress)),
+            (false, _) if self.all => Ok((Shown::All, progress)),
+            (false, _) => Ok((Shown::Sample, progress)),
+        }
+    }
+}
+
+/// What is printed of the differences.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shown {
+    /// Their number and some of each kind, at the end.
+    Sample,
+    /// A line for each of them when it is found.
+    All,
+    /// A JSON object for each of them when it is found.
+    Json,
+    /// Nothing but errors.
+    Quiet,
 }
 
 #[derive(Debug)]
 pub(crate) struct Request {
     pub(crate) task: Task,
     pub(crate) options: Options,
-    pub(crate) json: bool,
+    pub(crate) shown: Shown,
     pub(crate) progress: When,
 }
 
@@ -139,7 +194,8 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Parsed<Request>, Usage> {
         Read::Operands(operands) => operands,
     };
     let mut operands = operands.into_iter().map(PathBuf::from);
-    let Draft { options, json, progress, manifest, hash, allows_extra } = draft;
+    let (shown, progress) = draft.shown()?;
+    let Draft { options, manifest, hash, allows_extra, .. } = draft;
     if manifest.is_none() {
         let needs = [(hash.is_some(), "--hash"), (allows_extra, "--allow-extra")];
         if let Some((_, name)) = needs.iter().find(|(is_given, _)| *is_given) {
@@ -160,7 +216,7 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Parsed<Request>, Usage> {
         }
         (None, _, _, Some(more)) => return Err(Usage::with_hint(format!("extra operand {}", quote(more)))),
     };
-    Ok(Parsed::Run(Box::new(Request { task, options, json, progress })))
+    Ok(Parsed::Run(Box::new(Request { task, options, shown, progress })))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

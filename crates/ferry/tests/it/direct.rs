@@ -158,7 +158,7 @@ fn memory_is_copied_through_the_page_cache_and_that_is_said() {
     let memory = Filesystem::memory();
     make(memory.path());
     let large = format!("s/{}", SIZES[7]);
-    let output = ferry(memory.path(), &["cp", "--direct", "--explain", "--sparse=never", &large, "t"]);
+    let output = ferry(memory.path(), &["cp", "-v", "--direct", "--explain", "--sparse=never", &large, "t"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let said = text(&output.stdout);
     assert!(said.contains("through the page cache: there is no direct I/O"), "{said}");
@@ -178,7 +178,7 @@ fn one_side_in_memory_is_copied_past_the_page_cache_on_the_other() {
             (path, in_memory, "read past the page cache; the target has no direct I/O"),
             (in_memory, "t", "written past the page cache; the source has no direct I/O"),
         ] {
-            let output = ferry(folder, &["cp", "--direct", "--explain", source, target]);
+            let output = ferry(folder, &["cp", "-v", "--direct", "--explain", source, target]);
             assert!(output.status.success(), "{}", text(&output.stderr));
             let said = text(&output.stdout);
             assert!(said.contains(&format!("direct: {why}")), "{said}");
@@ -205,7 +205,7 @@ fn by_itself_only_a_cold_file_larger_than_memory_goes_past_the_page_cache() {
                 assert!(output.status.success(), "{}", text(&output.stderr));
                 text(&output.stdout).lines().next().unwrap().to_owned()
             };
-            let small = |option| explained(&mut group.copy(folder, &[option, "--explain", "s", "t"]));
+            let small = |option| explained(&mut group.copy(folder, &[option, "-v", "--explain", "s", "t"]));
             let why = "direct: past the page cache: the copy is larger than the available memory";
             for option in ["--direct=auto", "--backup=off"] {
                 chill(&folder.join("s"));
@@ -221,7 +221,7 @@ fn by_itself_only_a_cold_file_larger_than_memory_goes_past_the_page_cache() {
             });
             let large = || {
                 let mut command = Command::new(FERRY);
-                explained(command.args(["cp", "--explain", "s", "t"]).current_dir(folder))
+                explained(command.args(["cp", "-v", "--explain", "s", "t"]).current_dir(folder))
             };
             with_a_cache_that_stays(|| {
                 chill(&folder.join("s"));
@@ -241,7 +241,7 @@ fn by_itself_only_a_cold_file_larger_than_memory_goes_past_the_page_cache() {
 
 /// Output of `--explain` and `--stats=json`.
 fn told(folder: &Path, options: &[&str]) -> (String, serde_json::Value) {
-    let output = ferry(folder, &[&["cp", "--explain", "--stats=json"], options, &["s", "t"]].concat());
+    let output = ferry(folder, &[&["cp", "-v", "--explain", "--stats=json"], options, &["s", "t"]].concat());
     assert!(output.status.success(), "{options:?}: {}", text(&output.stderr));
     let said = text(&output.stdout);
     let (first, stats) = (said.lines().next().unwrap(), said.lines().last().unwrap());
@@ -352,7 +352,7 @@ fn data_that_begins_between_units_is_direct_from_the_next_one_on() {
         drop(odd);
         for way in [&["--backend=uring"][..], &["--backend=posix", "--bwlimit=400M"]] {
             chill(&folder.join("odd"));
-            let all = [&["cp", "--direct", "--explain"], way, &["odd", "t"]].concat();
+            let all = [&["cp", "-v", "--direct", "--explain"], way, &["odd", "t"]].concat();
             let output = ferry(folder, &all);
             assert!(output.status.success(), "{}", text(&output.stderr));
             assert!(text(&output.stdout).contains("direct: it has holes"), "{}", text(&output.stdout));
@@ -377,7 +377,7 @@ fn what_is_looked_through_for_zeros_leaves_memory() {
         drop(file);
         for backend in ["--backend=uring", "--backend=posix"] {
             chill(&folder.join("s"));
-            let all = ["cp", "--direct", "--sparse=always", "--explain", backend, "s", "t"];
+            let all = ["cp", "-v", "--direct", "--sparse=always", "--explain", backend, "s", "t"];
             let output = ferry(folder, &all);
             assert!(output.status.success(), "{}", text(&output.stderr));
             let said = text(&output.stdout);

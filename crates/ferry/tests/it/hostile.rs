@@ -142,7 +142,7 @@ fn what_cannot_be_cloned_leaves_nothing() {
         let said = text(&output.stderr);
         for name in ["a", "b", "c"] {
             let line = format!("failed to clone 'new/{name}' from 'source/{name}': Operation not supported");
-            assert_eq!(said.matches(&line).count(), 2, "once, and again at the end: {said}");
+            assert_eq!(said.matches(&line).count(), 1, "{said}");
             assert!(!root.join("new").join(name).exists());
         }
     });
@@ -249,7 +249,7 @@ fn an_interrupt_removes_what_is_not_whole() {
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.signal(), Some(SIGINT), "{backend}");
         assert!(start.elapsed() < Duration::from_secs(5), "{backend}: {:?}", start.elapsed());
-        assert!(text(&output.stderr).contains("interrupted: copied "), "{}", text(&output.stderr));
+        assert!(text(&output.stderr).contains("interrupted after "), "{}", text(&output.stderr));
         for entry in fs::read_dir(&target).unwrap() {
             let path = entry.unwrap().path();
             assert_eq!(fs::read(&path).unwrap(), b"small", "{}", path.display());

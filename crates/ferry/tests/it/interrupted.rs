@@ -97,7 +97,7 @@ fn an_interrupted_copy_ends_by_its_signal_with_nothing_in_pieces() {
                 let mut said = String::new();
                 child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
                 // Before it catches signals, it prints nothing, like any program.
-                assert!(said.is_empty() || said.contains("interrupted: copied "), "{what}: {said}");
+                assert!(said.is_empty() || said.contains("interrupted after "), "{what}: {said}");
                 let left = assert_whole(&source, &target, &what);
                 assert!(is_caught || left == 120, "{what}: {left} files");
                 if !target.exists() {
@@ -129,7 +129,7 @@ fn an_interrupted_copy_is_silent_where_ferry_is_called_as_cp() {
         assert_eq!(end_of(&mut child, "as cp").signal(), Some(Signal::TERM.as_raw()));
         let mut said = String::new();
         child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-        assert_eq!(said.contains("interrupted: copied "), is_told, "{asked:?}: {said}");
+        assert_eq!(said.contains("interrupted after "), is_told, "{asked:?}: {said}");
         assert!(is_told || said.is_empty(), "{said}");
         ferry_tree::remove::remove(&memory.path().join("t")).unwrap();
     }
@@ -187,7 +187,7 @@ fn an_interrupted_copy_leaves_the_terminal_as_it_was() {
         let shown = shown_on(&controller);
         let shown = text(&shown);
         // The bar is erased, the cursor is visible, and the last line is complete.
-        assert!(shown.contains("interrupted: copied "), "{shown:?}");
+        assert!(shown.contains("interrupted after "), "{shown:?}");
         assert!(shown.ends_with('\n'), "{shown:?}");
         let (hidden, back) = (shown.rfind("\x1b[?25l"), shown.rfind("\x1b[?25h"));
         assert!(hidden.is_none() || back > hidden, "the cursor stays hidden: {shown:?}");

@@ -11,6 +11,7 @@ use ferry_lab::work::WorkFolder;
 use rustix::fs::{IFlags, ioctl_getflags};
 use serde_json::Value;
 
+use crate::measured::unwrapped;
 use crate::random::filesystem::{Filesystem, within};
 use crate::scene::{FERRY, ferry, is_root, place_program, skip, text};
 
@@ -23,6 +24,7 @@ const SMALLEST: &[&str] = &[
     "--trees=small",
     "--states=warm",
     "--programs=none",
+    "--also=ferry-ring",
     "--dd-size=0",
     "--json=r.json",
 ];
@@ -78,8 +80,12 @@ fn a_copy_is_measured_quickly_and_leaves_its_record_only() {
     let (said, printed) = (text(&output.stderr), text(&output.stdout));
     assert_eq!(output.status.code(), Some(3), "{said}{printed}");
     assert!(said.contains("seed 3\n"), "{said}");
-    for part in ["small (2 levels fewer), warm", "small/warm/ferry", "Findings", "--quick takes too few runs"]
-    {
+    // The answer comes first, then that it is none.
+    let answer = printed.split("\n--quick decides nothing; ").next().unwrap();
+    let is_answer = answer.starts_with("ferry is ") && answer.ends_with("small files, warm (2 runs)");
+    assert!(is_answer && !printed.contains('\u{1b}'), "{printed}");
+    assert!(printed.lines().all(|line| line.chars().count() <= 80), "{printed}");
+    for part in ["\nsmall (2 levels fewer), warm\n", "\nferry ", "\nClaims\n", "\nNot measured: "] {
         assert!(printed.contains(part), "{part} in {printed}");
     }
     assert_eq!(left(place.path()), ["bench.json", "r.json"]);
@@ -115,6 +121,23 @@ fn the_result_is_printed_as_asked_for() {
 }
 
 #[test]
+fn the_result_goes_to_files_by_their_extensions() {
+    let place = place();
+    let outputs = ["-o", "r.json", "-o", "r.csv", "-o", "r.md", "-o", "r.html"];
+    let output = ferry(place.path(), &[&["lab", "tree", "empty:10:2", "tree"], &outputs[..]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(left(place.path()), ["r.csv", "r.html", "r.json", "r.md", "tree"]);
+    assert_eq!(record(&place.path().join("r.json"))["experiment"], "tree");
+    for (name, begin) in [("r.csv", "experiment,cell,"), ("r.md", "#"), ("r.html", "<!doctype html>")] {
+        let written = fs::read_to_string(place.path().join(name)).unwrap();
+        assert!(written.starts_with(begin), "{name}: {written}");
+    }
+    let place = self::place();
+    let output = ferry(place.path(), &["lab", "tree", "empty", "tree", "-o", "no/r.csv"]);
+    refused(&output, 1, "ferry lab: cannot write 'no/r.csv': No such file or directory", place.path());
+}
+
+#[test]
 fn an_interrupt_keeps_what_was_taken_and_resuming_takes_the_rest() {
     let place = place();
     let mut child = Command::new(FERRY)
@@ -125,6 +148,7 @@ fn an_interrupt_keeps_what_was_taken_and_resuming_takes_the_rest() {
             "--trees=small",
             "--states=warm",
             "--programs=none",
+            "--also=ferry-ring",
             "--limits=none",
             "--dd-size=0",
             "--fewer-levels=3",
@@ -177,7 +201,7 @@ fn a_tree_that_has_levels_less_keeps_them_when_it_is_resumed() {
     let mut child = Command::new(FERRY)
         .current_dir(place.path())
         .args(["lab", "copy", "--trees=small", "--states=warm", "--programs=none", "--dd-size=0"])
-        .args(["--limits=none", "--minutes=1", "--runs=10000", "--json=r.json"])
+        .args(["--also=ferry-ring", "--limits=none", "--minutes=1", "--runs=10000", "--json=r.json"])
         .stderr(Stdio::piped())
         .stdout(Stdio::null())
         .spawn()
@@ -203,12 +227,8 @@ fn a_tree_that_has_levels_less_keeps_them_when_it_is_resumed() {
     assert!(cells.iter().all(|cell| cell["parameters"]["levels"] == 2), "{found}");
     let said = text(&output.stdout);
     assert!(said.contains("small (2 levels fewer), warm\n"), "{said}");
-    assert!(
-        said.contains(
-            "'small' has 2 levels fewer (155 of 3,905 files), because the whole tree would take too long; "
-        ),
-        "{said}"
-    );
+    let why = "'small' has 2 levels fewer (155 of 3,905 files), because the whole tree would take too long; ";
+    assert!(unwrapped(said).contains(why), "{said}");
     assert_eq!(left(place.path()), ["r.json"]);
 }
 
@@ -231,7 +251,7 @@ fn interrupted(place: &Path, arguments: &[&str]) -> Value {
 fn trees_that_were_not_begun_yet_keep_their_levels_when_it_is_resumed() {
     let place = place();
     let trees = ["lab", "copy", "--trees=small,wide", "--states=warm", "--programs=none", "--dd-size=0"];
-    let long = ["--limits=none", "--minutes=1", "--runs=100000", "--fewer-levels=1"];
+    let long = ["--also=ferry-ring", "--limits=none", "--minutes=1", "--runs=100000", "--fewer-levels=1"];
     let before = interrupted(place.path(), &[&trees[..], &long].concat());
     assert_eq!(before["cells"].as_array().unwrap().len(), 3, "the second tree was not begun");
     assert_eq!(before["settled"]["levels"][0], 2);
@@ -252,11 +272,12 @@ fn a_copy_that_differs_is_told_whatever_else_was_measured() {
     let wrong =
         "--vs=sh -c 'cp -r \"$1\" \"$2\" && echo >> \"$2/d0/f0\" || echo > \"$2/more\"' sh {source} {target}";
     let small = ["--trees=small", "--states=warm", "--programs=none", "--dd-size=0", "--fewer-levels=3"];
-    let more = ["--minutes=0", "--runs=5", "--json=r.json", wrong];
+    let more = ["--also=ferry-ring", "--minutes=0", "--runs=5", "--json=r.json", wrong];
     let output = ferry(place.path(), &[&["lab", "copy"], &small[..], &more].concat());
     let (said, printed) = (text(&output.stderr), text(&output.stdout));
     assert_eq!(output.status.code(), Some(3), "{said}{printed}");
     assert!(said.contains("small/warm/sh: the copy differs: "), "{said}");
+    let printed = unwrapped(printed);
     assert!(printed.contains("the copy was wrong, so its figures are worthless"), "{printed}");
     let found = record(&place.path().join("r.json"));
     assert_eq!((&found["complete"], &found["cells"][3]["failed"]), (&false.into(), &"copy".into()));
@@ -266,7 +287,7 @@ fn a_copy_that_differs_is_told_whatever_else_was_measured() {
 fn figures_are_printed_though_a_file_of_theirs_cannot_be_written() {
     let place = place();
     let line = "ferry lab: cannot write 'no/bench.json': No such file or directory";
-    let run = |more: &[&str]| ferry(place.path(), &[&SMALLEST[..8], more].concat());
+    let run = |more: &[&str]| ferry(place.path(), &[&SMALLEST[..9], more].concat());
     refused(&run(&["--current-bench=no/bench.json"]), 1, line, place.path());
     // The command removes its work directory.
     let gone = "--vs=sh -c 'rm -rf \"$0\"; cp -r \"$1\" \"$2\"'";
@@ -282,7 +303,7 @@ fn figures_are_printed_though_a_file_of_theirs_cannot_be_written() {
         let (said, printed) = (text(&output.stderr), text(&output.stdout));
         assert_eq!(output.status.code(), Some(1), "{said}{printed}");
         assert!(said.contains("ferry lab: cannot write '"), "{said}");
-        assert!(printed.contains("Findings") || option == "--json", "{said}{printed}");
+        assert!(printed.contains("\nClaims\n") || option == "--json", "{said}{printed}");
         for name in left(place.path()) {
             assert_eq!(name, "ferry-lab-copy-3.json");
             fs::remove_file(place.path().join(name)).unwrap();
@@ -297,7 +318,8 @@ fn what_is_missing_is_told_before_anything_is_written() {
     let line = "ferry lab: cannot work in 'nowhere': No such file or directory";
     refused(&run(&["--work-dir=nowhere"]), 1, line, place.path());
     let line = "ferry lab: cannot write 'no/r.json': No such file or directory";
-    refused(&run(&["--json=no/r.json"]), 1, line, place.path());
+    let output = ferry(place.path(), &[&SMALLEST[..9], &["--json=no/r.json"]].concat());
+    refused(&output, 1, line, place.path());
     let line = "ferry lab: invalid value 'hot' for '--states'; valid are: cold, warm";
     refused(&run(&["--states=hot"]), 2, line, place.path());
     let output = ferry(place.path(), &["lab", "dance"]);
@@ -354,7 +376,7 @@ fn what_is_there_is_not_replaced_by_another_record() {
     assert!(place.path().join("link").is_symlink() && fs::read(&path).unwrap() != whole);
     // A device must stay a device.
     for option in ["--json", "--current-bench"] {
-        let output = ferry(place.path(), &[&SMALLEST[..8], &[&format!("{option}=/dev/null")]].concat());
+        let output = ferry(place.path(), &[&SMALLEST[..9], &[&format!("{option}=/dev/null")]].concat());
         let line = "ferry lab: cannot write '/dev/null': it exists and is not a regular file\n";
         assert_eq!((output.status.code(), text(&output.stderr)), (Some(2), line));
     }
@@ -433,7 +455,8 @@ fn a_disk_that_fills_up_leaves_nothing() {
     assert!(said.contains("small/warm/sh: '/usr/bin/sh' failed: head: "), "{said}");
     assert!(said.contains("No space left on device"), "{said}");
     assert!(
-        printed.contains("the other cells are complete; fix the cause, then continue with --resume FILE\n"),
+        unwrapped(printed)
+            .contains("other cells are complete; fix the cause, then continue with --resume FILE"),
         "{printed}"
     );
 }

@@ -57,14 +57,16 @@ fn every_experiment_keeps_its_runs_when_it_is_interrupted() {
             "limits" => &["--trees=small", "--states=warm"],
             "strategies" => &["--files=one", "--states=warm"],
             "ring" => &["--loads=alone", "--time=20"],
+            "handovers" => &["--filesystems=ext4,here"],
             // A copy larger than its cgroup is killed where the device is slow to write.
             "when" => &["--size=32M"],
+            "run" => &["--", "sleep", "0.05", "--", "true"],
             _ => &[],
         }
     };
-    for name in
-        ["copy", "limits", "strategies", "write", "ring", "disk", "cache", "syscalls", "when", "evict"]
-    {
+    let files = ["copy", "limits", "strategies", "write", "disk", "cache"];
+    let others = ["ring", "syscalls", "handovers", "when", "evict", "run"];
+    for name in files.into_iter().chain(others) {
         let (before, after) = interrupt(name, few(name));
         assert!(!before.complete && after.complete, "{name}: {:?}", after.warnings);
         assert_eq!(before.seed, after.seed, "{name}");

@@ -36,16 +36,19 @@ fn writes_are_measured_quickly() {
     was_measured(&output);
     let record = valid(&place.path().join("record.json"));
     assert!(record.complete, "{:?}", record.warnings);
-    assert_eq!(record.cells.len(), 11);
+    assert_eq!(record.cells.len(), 12);
     assert!(lacks_ring() || record.cells.iter().all(|cell| cell.runs.len() == 2), "{:?}", record.warnings);
-    assert!(text(&output.stdout).contains("published: n"), "{}", text(&output.stdout));
+    let printed = text(&output.stdout);
+    for part in ["Document 001's table, here and as published", "overwrite/ring-all/1M", "until queued"] {
+        assert!(printed.contains(part), "{part} in {printed}");
+    }
     assert_eq!(left_in(place.path()), ["record.json"]);
 }
 
 #[test]
 fn writes_as_published_run_to_their_end() {
     let place = tempfile::tempdir().unwrap();
-    let reduced = ["--runs=1", "--size=1M", "--download-size=1000001", "--rate=0", "--json=record.json"];
+    let reduced = ["--runs=1", "--size=1M", "--download-size=1000001", "--rates=0", "--json=record.json"];
     let output = ferry(place.path(), &[&["lab", "write", "--as-published"], &reduced[..]].concat());
     was_measured(&output);
     let record = valid(&place.path().join("record.json"));
@@ -59,7 +62,7 @@ fn interrupted_writes_go_on_where_they_were() {
     let path = place.path().join("record.json");
     // Downloads of half a second, so that one is in flight.
     let order =
-        ["--operations=download", "--sinks=control,ring", "--download-size=4M", "--rate=8M", "--runs=3"];
+        ["--operations=download", "--sinks=control,ring", "--download-size=4M", "--rates=8M", "--runs=3"];
     let mut command = Command::new(FERRY);
     command.current_dir(place.path()).args(["lab", "write", "--json", "record.json"]).args(order);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

@@ -43,6 +43,11 @@ pub(crate) fn lab(folder: &Path, arguments: &[&str]) -> Output {
     Command::new(FERRY).arg("lab").args(arguments).current_dir(folder).output().unwrap()
 }
 
+/// Returns a result's text without line breaks.
+pub(crate) fn unwrapped(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 pub(crate) fn left_in(folder: &Path) -> Vec<String> {
     let names = std::fs::read_dir(folder).unwrap();
     names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()

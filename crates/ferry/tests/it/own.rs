@@ -1,10 +1,13 @@
 //! Ferry's own options, exit codes and names.
 
+use std::fs;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
+use rustix::termios::{Winsize, tcsetwinsize};
 use serde_json::Value;
 
+use crate::interrupted::{shown_on, terminal};
 use crate::scene::{FERRY, Stage, ferry, name, skip, text};
 
 #[test]
@@ -45,8 +48,7 @@ fn the_statistics_are_text_for_people() {
     {
         assert!(lines.lines().any(|line| line.starts_with(start)), "{start} in {lines}");
     }
-    let last = lines.lines().last().unwrap();
-    assert!(last.starts_with("copied 12 entries, 300 kB in "), "{last}");
+    assert!(lines.starts_with("copied 12 entries, 300 kB in "), "{lines}");
     assert!(output.stdout.is_empty());
 }
 
@@ -76,7 +78,7 @@ fn every_backend_and_route_makes_the_same_copy() {
 }
 
 #[test]
-fn failures_are_recorded_and_told_again() {
+fn failures_are_recorded_and_printed_once() {
     let stage = Stage::new();
     stage.set();
     let mut command = Command::new(FERRY);
@@ -87,10 +89,7 @@ fn failures_are_recorded_and_told_again() {
     assert_eq!(
         said,
         "ferry cp: cannot stat 'missing': No such file or directory\n\
-         ferry cp: cannot stat 'gone'$'\\377': No such file or directory\n\
-         ferry cp: 2 paths failed:\n  \
-         cannot stat 'missing': No such file or directory\n  \
-         cannot stat 'gone'$'\\377': No such file or directory\n"
+         ferry cp: cannot stat 'gone'$'\\377': No such file or directory\n"
     );
     let record = std::fs::read_to_string(stage.root().join("record")).unwrap();
     let lines: Vec<Value> = record.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -98,6 +97,43 @@ fn failures_are_recorded_and_told_again() {
     assert_eq!(lines[1]["source"], "gone\\xff");
     assert_eq!(lines[1]["target"], "empty/gone\\xff");
     assert_eq!(lines[0]["message"], "cannot stat 'missing': No such file or directory");
+    assert_eq!((&lines[0]["errno"], &lines[0]["error"]), (&Value::from(2), &Value::from("ENOENT")));
+}
+
+/// Runs ferry on a terminal with 24 rows, in the scene, and returns what was shown.
+fn on_terminal(stage: &Stage, arguments: &[&str]) -> Option<String> {
+    let (controller, user) = terminal()?;
+    tcsetwinsize(&user, Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
+    let mut command = Command::new(FERRY);
+    command.args(arguments).current_dir(stage.root()).stdin(Stdio::null());
+    command.stdout(user.try_clone().unwrap()).stderr(user.try_clone().unwrap());
+    command.status().unwrap();
+    Some(text(&shown_on(&controller)).replace("\r\n", "\n"))
+}
+
+#[test]
+fn failures_that_have_left_the_screen_are_printed_again() {
+    let stage = Stage::new();
+    stage.set();
+    // The first failure and 22 lines fit above the cursor's row.
+    for (lines, is_again) in [(22, false), (23, true)] {
+        let names: Vec<String> = (0..lines).map(|number| format!("gone{number}")).collect();
+        let names = names.iter().map(String::as_str);
+        let arguments: Vec<&str> = ["cp", "missing"].into_iter().chain(names).chain(["empty"]).collect();
+        let Some(shown) = on_terminal(&stage, &arguments) else { return };
+        let heading = format!("ferry cp: {} paths failed:\n", lines + 1);
+        assert_eq!(shown.contains(&heading), is_again, "{shown}");
+        let count = shown.matches("cannot stat 'missing': No such file or directory\n").count();
+        assert_eq!(count, 1 + usize::from(is_again), "{shown}");
+        let rest = shown.ends_with("\n  and 3 more (`--errors FILE` records all)\n");
+        assert_eq!(rest, is_again, "{shown}");
+    }
+    // Lines of standard output count, too.
+    fs::create_dir(stage.root().join("many")).unwrap();
+    (0..30).for_each(|number| fs::write(stage.root().join(format!("many/{number}")), "").unwrap());
+    let shown = on_terminal(&stage, &["cp", "-rv", "missing", "many", "empty"]).unwrap();
+    let again = "\nferry cp: 1 path failed:\n  cannot stat 'missing': No such file or directory\n";
+    assert!(shown.ends_with(again), "{shown}");
 }
 
 #[test]
@@ -131,21 +167,30 @@ fn progress_ends_with_a_summary() {
 }
 
 #[test]
-fn explanations_say_how_each_file_went() {
+fn explanations_count_files_by_way_unless_each_is_asked_for() {
     let stage = Stage::new();
     stage.set();
-    let output = ferry(&stage.root(), &["cp", "--explain", "src/b", "new"]);
+    let output = ferry(&stage.root(), &["cp", "--reflink=never", "--explain", "src/b", "f", "g", "empty"]);
+    let lines = text(&output.stdout);
+    assert!(lines.starts_with("way       files   bytes  reason\n"), "{lines}");
+    assert!(lines.contains("\nwhole         2    24 B  it fits into a block\n"), "{lines}");
+    assert!(lines.contains("\npipeline      1  300 kB  nothing may be shared or left out\n"), "{lines}");
+    assert!(lines.lines().any(|line| line.starts_with("backend ")), "{lines}");
+    assert!(lines.lines().all(|line| line.chars().count() <= 80), "{lines}");
+    assert!(!lines.contains("'src/b'"), "{lines}");
+    let output = ferry(&stage.root(), &["cp", "-v", "--explain", "src/b", "new"]);
     let lines = text(&output.stdout);
     assert!(lines.lines().any(|line| line.starts_with("'src/b': ")), "{lines}");
-    assert!(lines.lines().any(|line| line.starts_with("backend ")), "{lines}");
+    assert!(lines.lines().any(|line| line.starts_with("way ")), "{lines}");
 }
 
 #[test]
 fn wrong_use_has_the_exit_code_of_its_command() {
     let stage = Stage::new();
     stage.set();
-    let table: [(&[&str], i32, &str); 7] = [
-        (&[], 2, "ferry: missing command"),
+    let table: [(&[&str], i32, &str); 8] = [
+        (&[], 2, "Copy directory trees as fast as the kernel allows, and show why\n"),
+        (&["cpp"], 2, "ferry: 'cpp' is not a command; did you mean 'cp'?\n"),
         (&["zork"], 2, "ferry: 'zork' is not a command"),
         (&["cp"], 1, "ferry cp: missing file operand"),
         (&["cp", "--zork"], 1, "ferry cp: unrecognized option '--zork'"),

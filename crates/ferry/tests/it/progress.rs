@@ -58,8 +58,15 @@ fn the_line_fits_the_terminal() {
             fs::remove_dir_all(memory.path().join("target")).unwrap();
             let shown = shown_on(&controller);
             let mut lines = lines(text(&shown));
-            // The last one is the summary.
-            let summary = lines.pop().unwrap();
+            // The last ones are the summary.
+            let begin =
+                lines.iter().position(|line| line.starts_with("copied") || line.starts_with("created"));
+            let summary = lines.split_off(begin.unwrap());
+            // Words longer than 10 columns are not broken.
+            let most = usize::from(columns.max(40));
+            assert!(summary.iter().all(|line| line.chars().count() <= most), "{summary:#?}");
+            let summary =
+                summary.iter().flat_map(|line| line.split_whitespace()).collect::<Vec<_>>().join(" ");
             assert!(summary.starts_with("copied 631 entries, 6.0 MB") || command == "sync", "{summary}");
             let longest = lines.iter().max_by_key(|line| line.chars().count()).unwrap();
             assert!(longest.chars().count() < usize::from(columns), "{columns} columns: {longest}");
@@ -101,9 +108,37 @@ fn the_line_after_an_interruption_says_what_was_removed() {
     kill_process(Pid::from_child(&copy), Signal::INT).unwrap();
     let output = copy.wait_with_output().unwrap();
     assert_eq!(output.status.signal(), Some(Signal::INT.as_raw()));
-    let said = text(&output.stderr);
-    let last = said.lines().last().unwrap();
-    assert!(last.starts_with("interrupted: copied 0 entries, 0 B in "), "{said}");
-    assert!(last.ends_with(" MB of incomplete files were removed"), "{said}");
+    let said = text(&output.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
+    let (_, last) = said.split_once("interrupted after ").unwrap();
+    let (figures, removed) = last.split_once("; ").unwrap();
+    let reached = figures.strip_prefix("0/1 entries, ").and_then(|rest| rest.split_once("/8.4 MB in "));
+    let (reached, _) = reached.unwrap_or_else(|| panic!("{said}"));
+    assert_eq!(removed, format!("{reached} MB of incomplete files were removed"));
     assert!(!memory.path().join("target").exists());
+}
+
+#[test]
+fn the_line_after_an_interruption_has_the_figures_of_the_bar() {
+    let memory = Filesystem::memory();
+    make(memory.path());
+    for command in ["cp -rT", "sync"] {
+        let Some((controller, user)) = terminal() else { return };
+        tcsetwinsize(&user, Winsize { ws_row: 24, ws_col: 120, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
+        let line = format!("exec '{FERRY}' {command} --progress=always --bwlimit=2M source target");
+        let mut copy = Command::new("sh");
+        copy.args(["-c", &line]).current_dir(memory.path()).stderr(user.try_clone().unwrap());
+        let mut copy = copy.spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(2000));
+        kill_process(Pid::from_child(&copy), Signal::INT).unwrap();
+        assert_eq!(copy.wait().unwrap().signal(), Some(Signal::INT.as_raw()));
+        fs::remove_dir_all(memory.path().join("target")).unwrap();
+        let shown = shown_on(&controller);
+        let lines = lines(text(&shown));
+        let (bars, after): (Vec<&String>, Vec<&String>) =
+            lines.iter().partition(|line| percentage(line).is_some());
+        // `24 %  1.5/6.0 MB  2.0 MB/s  0:02 left  150/631 entries`
+        let parts: Vec<&str> = bars.last().unwrap().split("  ").collect();
+        let figures = format!("interrupted after {}, {}", parts[4], parts[1]);
+        assert!(after.iter().any(|line| line.starts_with(&figures)), "{figures}: {lines:#?}");
+    }
 }

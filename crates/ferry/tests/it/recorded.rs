@@ -32,7 +32,9 @@ fn a_recorded_command_ends_as_it_would_without() {
     }
     assert_eq!(ended.status.code(), Some(7), "{}", errors(&ended));
     assert_eq!(ended.stdout, b"said\n");
-    assert_eq!(errors(&ended), "ferry trace record: recorded to 'trace.ferry'\n");
+    let told = "ferry trace record: recorded to 'trace.ferry'\n\
+                ferry trace record: only the kernel's side: no run on ferry-io was recorded\n";
+    assert_eq!(errors(&ended), told);
     let ended = record(folder.path(), &["--output=killed", "--", "sh", "-c", "kill -TERM $$"]);
     assert_eq!(ended.status.signal(), Some(15));
     for (word, code) in [("./missing", 127), (".", 126)] {
@@ -74,6 +76,76 @@ fn fios_requests_are_recorded_and_told() {
     assert!(trace.requests.iter().all(|request| request.opcode == "READ" && request.result == Some(4096)));
     assert!(trace.threads.iter().any(|thread| thread.name == "fio"));
     assert!(ferry_trace::check::check(&trace).is_empty());
+}
+
+#[test]
+fn a_program_on_ferry_io_is_recorded_from_both_sides() {
+    let folder = many_files();
+    let ferry = env!("CARGO_BIN_EXE_ferry");
+    let ended = record(folder.path(), &["-o", "t", "--", ferry, "cp", "-r", "--route=ring", "s", "d"]);
+    if !is_allowed(&ended) {
+        return;
+    }
+    assert!(ended.status.success(), "{}", errors(&ended));
+    assert_eq!(errors(&ended), "ferry trace record: recorded to 't', with the program's side\n");
+    let trace = ferry_trace::read::open(&folder.path().join("t")).expect("a recording");
+    assert_eq!(ferry_trace::check::check(&trace), Vec::<String>::new());
+    assert_eq!(trace.about.command[1..], ["cp", "-r", "--route=ring", "s", "d"].map(str::to_owned));
+    assert!(trace.fibers.iter().any(|fiber| fiber.name == "f7"));
+    let on_ring = |operation: &&ferry_trace::model::Operation| operation.route == ferry_io::Route::Ring;
+    let on_ring: Vec<_> = trace.operations.iter().filter(on_ring).collect();
+    assert!(on_ring.iter().all(|operation| operation.request.is_some()), "each is a request of the kernel's");
+    if on_ring.is_empty() {
+        eprintln!("SKIP: there is no io_uring here");
+    }
+    // What the kernel records of a thread belongs to the program's worker.
+    let worker = trace.threads.iter().position(|thread| thread.name == "worker 0").expect("a worker");
+    assert!(trace.kernel.iter().any(|event| usize::try_from(event.thread) == Ok(worker)));
+    let tids: std::collections::HashSet<u32> = trace.threads.iter().map(|thread| thread.tid).collect();
+    assert_eq!(tids.len(), trace.threads.len());
+}
+
+#[test]
+fn why_there_is_no_programs_side_is_told() {
+    let folder = many_files();
+    let ferry = env!("CARGO_BIN_EXE_ferry");
+    let twice = format!("{ferry} cp -r s d && {ferry} cp -r s e");
+    let ended = record(folder.path(), &["-o", "t", "--", "sh", "-c", &twice]);
+    if !is_allowed(&ended) {
+        return;
+    }
+    assert_eq!(
+        errors(&ended),
+        "ferry trace record: recorded to 't'\n\
+         ferry trace record: only the kernel's side: 2 runs on ferry-io can't be joined\n\
+         ferry trace record: set FERRY_TRACE=FILE.%n to get a recording of each run\n"
+    );
+    let ended = record(folder.path(), &["-o", "t", "--kernel-only", "--", ferry, "cp", "-r", "s", "f"]);
+    assert_eq!(errors(&ended), "ferry trace record: recorded to 't'\n");
+    let mut command = Command::new(ferry);
+    command.args(["trace", "record", "-o", "t", "--", ferry, "cp", "-r", "s", "g"]);
+    let ended = command.current_dir(folder.path()).env("FERRY_TRACE", "own").output().expect("it runs");
+    assert_eq!(
+        errors(&ended),
+        "ferry trace record: recorded to 't'\n\
+         ferry trace record: only the kernel's side: the other goes to FERRY_TRACE's file\n"
+    );
+    let own = ferry_trace::read::open(&folder.path().join("own")).expect("a recording");
+    assert!(own.about.missing.iter().all(|line| !line.contains("FERRY_TRACE_KERNEL")), "it has both sides");
+}
+
+#[test]
+fn a_command_of_another_user_is_recorded_from_both_sides() {
+    let folder = many_files();
+    let ferry = folder.path().join("ferry");
+    crate::scene::place_program(env!("CARGO_BIN_EXE_ferry").as_ref(), &ferry);
+    let user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
+    let copy = [ferry.to_str().expect("plain"), "cp", "-r", "s", "d"];
+    let ended = record(folder.path(), &[&["-o", "t", "--"], &user[..], &copy].concat());
+    if !is_allowed(&ended) || errors(&ended).contains("Operation not permitted") {
+        return eprintln!("SKIP: {}", errors(&ended).trim());
+    }
+    assert_eq!(errors(&ended), "ferry trace record: recorded to 't', with the program's side\n");
 }
 
 #[test]

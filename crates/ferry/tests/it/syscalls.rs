@@ -22,9 +22,10 @@ fn figures(record: &Value) -> impl Iterator<Item = &Value> {
 #[test]
 fn counters_equal_the_tracepoints_of_the_same_run() {
     let Some(()) = a_ring() else { return };
-    let measured = quick("syscalls", &["--files=2"]);
+    let measured = quick("syscalls", &["--files=2", "--markdown"]);
     let said = text(&measured.output.stdout);
     assert!(said.contains("3,905 files of 1 MiB in blocks of 4,096 bytes take about 80,000"), "{said}");
+    assert!(said.contains("dfs, two fibers a folder: 155 files of 64K, 2 levels of folders"), "{said}");
     assert!(figures(&measured.record).all(|figures| figures["switches"].is_number()));
     let traced = figures(&measured.record).filter(|figures| figures["traced_enters"].is_number()).count();
     if traced == 0 {
@@ -41,7 +42,7 @@ fn counters_equal_the_tracepoints_of_the_same_run() {
             assert_eq!(figures[own], figures[theirs], "{own}: {figures}");
         }
     }
-    assert!(said.contains("tracepoints in the same run - held"), "{said}");
+    assert!(said.contains("tracepoints in the same run | holds |"), "{said}");
 }
 
 /// Number of io_uring_enter(2) calls seen by strace, and the copy's statistics; `None` without strace.

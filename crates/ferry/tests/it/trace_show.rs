@@ -38,24 +38,48 @@ fn told(output: &Output) -> &str {
 fn a_recorded_copy_is_told_in_lines_of_eighty_characters() {
     let memory = Filesystem::memory();
     record(memory.path(), &["--route=inline"]);
-    let output = ferry(memory.path(), &["trace", "show", "recording"]);
-    let shown = told(&output);
-    for line in [
-        "cp -r --trace recording s t --route=inline",
-        "Time by route, from request to result",
-        "Time by phase",
-        "Time by kind of operation",
-        "Longest operations",
-        "In flight or in use, over time",
-        "Threads",
-    ] {
-        assert!(shown.lines().any(|shown| shown.ends_with(line)), "'{line}' is not in:\n{shown}");
+    for (locale, full) in [("C", '@'), ("C.UTF-8", '█')] {
+        let mut command = Command::new(FERRY);
+        command.current_dir(memory.path()).args(["trace", "show", "recording"]).env("LC_ALL", locale);
+        let output = command.output().unwrap();
+        let shown = told(&output);
+        for line in [
+            "cp -r --trace recording s t --route=inline",
+            "Time by route, from request to result",
+            "Time by phase",
+            "Time by kind of operation",
+            "Longest operations",
+            "In flight or in use, over time",
+            "Threads",
+        ] {
+            assert!(shown.lines().any(|shown| shown.ends_with(line)), "'{line}' is not in:\n{shown}");
+        }
+        let [answer, depth, head] = [0, 1, 2].map(|index| shown.split("\n\n").nth(index).unwrap());
+        let answer = answer.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            answer.starts_with("A ") && answer.contains(" busy ") && answer.contains("longest"),
+            "{answer}"
+        );
+        assert!(depth.starts_with("Operations in flight over ") && depth.contains(full), "{depth}");
+        assert!(head.contains("operations, "), "{head}");
+        let is_wide = |line: &&str| line.chars().count() > 80 && !line.contains("cp -r");
+        let wide: Vec<&str> = shown.lines().filter(is_wide).collect();
+        assert!(wide.is_empty(), "{}", wide.join("\n"));
+        assert!(!shown.chars().any(|c| c.is_control() && c != '\n'), "{shown:?}");
     }
-    let (head, tables) = shown.split_once("\n\n").unwrap();
-    assert!(head.contains("operations, "), "{head}");
-    let wide: Vec<&str> = tables.lines().filter(|line| line.chars().count() > 80).collect();
-    assert!(wide.is_empty(), "{}", wide.join("\n"));
-    assert!(!shown.chars().any(|c| c.is_control() && c != '\n'), "{shown:?}");
+}
+
+#[test]
+fn the_longest_operations_have_their_files_folder_and_size() {
+    let memory = Filesystem::memory();
+    record(memory.path(), &["--route=ring"]);
+    let shown: Value =
+        serde_json::from_str(told(&ferry(memory.path(), &["trace", "show", "--json", "recording"]))).unwrap();
+    let longest = shown["longest"].as_array().unwrap();
+    let of_file = |its: &Value| its["path"].as_str().unwrap().starts_with("s/");
+    assert!(longest.iter().any(of_file), "{longest:#?}");
+    let mut moving = longest.iter().filter(|its| its["kind"] == "read" || its["kind"] == "write");
+    assert!(moving.all(|its| its["size"].as_u64() > Some(0)), "{longest:#?}");
 }
 
 #[test]
@@ -80,7 +104,12 @@ fn the_summary_in_json_counts_what_the_copy_s_own_statistics_count() {
 fn a_recording_becomes_a_page_a_picture_and_a_perfetto_trace() {
     let memory = Filesystem::memory();
     record(memory.path(), &[]);
-    for (format, begin) in [("html", &b"<!doctype html>"[..]), ("svg", b"<svg"), ("perfetto", b"\x0a")] {
+    let formats = [
+        ("html", "html", &b"<!doctype html>"[..]),
+        ("svg", "svg", b"<svg"),
+        ("perfetto", "perfetto-trace", b"\x0a"),
+    ];
+    for (format, extension, begin) in formats {
         let piped = ferry(memory.path(), &["trace", "export", "--format", format, "recording"]);
         assert!(piped.status.success(), "{}", text(&piped.stderr));
         let head = piped.stdout.get(..begin.len()).unwrap().to_ascii_lowercase();
@@ -88,6 +117,10 @@ fn a_recording_becomes_a_page_a_picture_and_a_perfetto_trace() {
         let named = ferry(memory.path(), &["trace", "export", "-f", format, "-o", "out", "recording"]);
         assert!(named.status.success() && named.stdout.is_empty(), "{}", text(&named.stderr));
         assert!(fs::read(memory.path().join("out")).unwrap() == piped.stdout, "{format}");
+        let name = format!("out.{extension}");
+        let named = ferry(memory.path(), &["trace", "export", "-o", &name, "recording"]);
+        assert!(named.status.success(), "{}", text(&named.stderr));
+        assert!(fs::read(memory.path().join(name)).unwrap() == piped.stdout, "{format}");
     }
 }
 
@@ -113,6 +146,12 @@ fn what_is_wrong_is_told_in_a_line() {
         ),
         ("export -f svg cut", 1, "ferry trace export: cannot read 'cut': it is truncated"),
         ("export recording", 2, "ferry trace export: missing '--format FORMAT'"),
+        (
+            "export -o out.txt recording",
+            2,
+            "ferry trace export: the extension of 'out.txt' selects no format; choose one of .html, .svg, \
+             .perfetto-trace, .pftrace; or add '--format FORMAT'",
+        ),
         ("export -f svg", 2, "ferry trace export: missing operand"),
         ("show", 2, "ferry trace show: missing operand"),
         ("show a b", 2, "ferry trace show: extra operand 'b'"),

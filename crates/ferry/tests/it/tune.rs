@@ -77,6 +77,10 @@ fn in_memory_there_is_nothing_past_the_page_cache() {
         let words = tune(&kept, &["--quick", folder, folder]).output().unwrap();
         let (said, told) = (text(&words.stdout), text(&words.stderr));
         assert!(said.contains("The filesystem does not support O_DIRECT.\n"), "{said}");
+        let last = said.trim_end().rsplit_once("\nCopies from this filesystem will ");
+        let code = words.status.code();
+        let begins = if code == Some(0) { "now run as without a profile: " } else { "run as before" };
+        assert!(last.is_some_and(|(_, last)| last.starts_with(begins)), "{code:?} {said}");
         assert!(told.contains("is on the same filesystem as"), "{told}");
         assert_eq!(left_in(filesystem.path()), Vec::<String>::new());
     });

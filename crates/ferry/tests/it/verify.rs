@@ -4,6 +4,7 @@ use std::fs;
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{Command, ExitStatus};
 
 use serde_json::Value;
@@ -20,31 +21,62 @@ fn copied() -> Stage {
 }
 
 #[test]
-fn a_copy_that_is_the_same_has_no_lines() {
+fn a_copy_that_is_the_same_is_equal() {
     let stage = copied();
     let output = ferry(&stage.root(), &["verify", "src", "copy"]);
+    let line = "equal: 4 files, 3 directories, 5 other entries, 300 kB compared\n";
+    assert_eq!((output.status.code(), text(&output.stdout), text(&output.stderr)), (Some(0), line, ""));
+    let output = ferry(&stage.root(), &["verify", "-q", "src", "copy"]);
     assert_eq!((output.status.code(), text(&output.stdout), text(&output.stderr)), (Some(0), "", ""));
 }
 
-#[test]
-fn each_difference_is_a_line() {
-    let stage = copied();
-    let copy = stage.root().join("copy");
+/// Makes three entries differ: `b`, `pipe` and `sub/deep`.
+fn change(copy: &Path) {
     // Only root may write to it before its mode allows it.
     fs::set_permissions(copy.join("sub/deep"), PermissionsExt::from_mode(0o644)).unwrap();
     fs::write(copy.join("sub/deep"), "DEEP").unwrap();
     fs::set_permissions(copy.join("sub/deep"), PermissionsExt::from_mode(0o444)).unwrap();
     fs::remove_file(copy.join("pipe")).unwrap();
     fs::set_permissions(copy.join("b"), PermissionsExt::from_mode(0o600)).unwrap();
+}
+
+#[test]
+fn differences_are_grouped_by_kind() {
+    let stage = copied();
+    change(&stage.root().join("copy"));
     let output = ferry(&stage.root(), &["verify", "src", "copy", "--ignore=times"]);
+    let expected = "\
+missing: 1
+  'pipe': missing in the target (fifo)
+content: 1
+  'sub/deep': content differs from byte 0 on
+mode: 1
+  'b': mode is 0644 in the source, 0600 in the target
+
+different: 3 differences in 12 entries: 1 missing, 1 content, 1 mode
+";
+    let said = (output.status.code(), text(&output.stdout), text(&output.stderr));
+    assert_eq!(said, (Some(1), expected, ""));
+    let output = ferry(&stage.root(), &["verify", "src", "copy", "--ignore=times", "--quiet"]);
+    assert_eq!((output.status.code(), text(&output.stdout), text(&output.stderr)), (Some(1), "", ""));
+}
+
+#[test]
+fn each_difference_is_a_line_if_all_are_asked_for() {
+    let stage = copied();
+    change(&stage.root().join("copy"));
+    let output = ferry(&stage.root(), &["verify", "src", "copy", "--ignore=times", "--all"]);
     assert_eq!(output.status.code(), Some(1));
     let mut lines: Vec<_> = text(&output.stdout).lines().collect();
+    let verdict = "different: 3 differences in 12 entries: 1 missing, 1 content, 1 mode";
+    assert_eq!(lines.pop(), Some(verdict));
     lines.sort_unstable();
-    assert_eq!(lines.len(), 3, "{lines:?}");
-    assert!(lines[0].starts_with("'b': mode is 0644 in the source, 0600"), "{lines:?}");
-    assert!(lines[1].starts_with("'pipe': missing in the target"), "{lines:?}");
-    assert!(lines[2].starts_with("'sub/deep': content differs from byte 0 on"), "{lines:?}");
-    assert!(text(&output.stderr).ends_with("3 differences\n"), "{}", text(&output.stderr));
+    let expected = [
+        "'b': mode is 0644 in the source, 0600 in the target",
+        "'pipe': missing in the target (fifo)",
+        "'sub/deep': content differs from byte 0 on",
+    ];
+    assert_eq!(lines, expected);
     let output = ferry(&stage.root(), &["verify", "src", "copy", "--json", "--ignore=times,mode"]);
     assert_eq!(output.status.code(), Some(1));
     let objects: Vec<Value> =
@@ -54,30 +86,79 @@ fn each_difference_is_a_line() {
     assert_eq!(kinds, ["content", "missing"]);
     let last = objects.last().unwrap();
     assert_eq!((&last["same"], &last["summary"]["differences"]), (&Value::from(false), &Value::from(2)));
+    assert_eq!(last["verdict"], "different");
+}
+
+#[test]
+fn a_copy_with_other_times_only_is_explained() {
+    let stage = copied();
+    fs::File::open(stage.root().join("copy/b")).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
+    let output = ferry(&stage.root(), &["verify", "src", "copy"]);
+    let said = text(&output.stdout);
+    assert!(said.starts_with("times: 1\n  'b': time of change is "), "{said}");
+    assert!(said.contains("\nOnly modification times differ: was the copy made without -a or -p?"), "{said}");
+    assert!(said.ends_with("\n\ndifferent: 1 difference in 12 entries: 1 times\n"), "{said}");
+}
+
+/// Address 0 of a process has no page, so that reading its memory from there on fails, even for root.
+#[test]
+fn what_can_not_be_read_leaves_the_verdict_open() {
+    let place = tempfile::tempdir().unwrap();
+    fs::write(place.path().join("empty"), "").unwrap();
+    let compared = |option| {
+        ferry(place.path(), &["verify", option, "--ignore=times,mode,owner", "/proc/self/mem", "empty"])
+    };
+    let why = "'.': cannot read it in the source: Input/output error (os error 5)\n";
+    let output = compared("--threads=1");
+    let verdict = "undecided: 1 failure to read, no other difference in 1 entry";
+    assert_eq!(text(&output.stdout), format!("unreadable: 1\n  {why}\n{verdict}\n"));
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(1), ""));
+    let output = compared("--quiet");
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), ""));
+    assert_eq!(text(&output.stderr), format!("ferry verify: {why}"));
+    let output = compared("--json");
+    let object: Value = serde_json::from_str(text(&output.stdout).lines().next().unwrap()).unwrap();
+    assert_eq!((&object["errno"], &object["error"]), (&Value::from(5), &Value::from("EIO")));
 }
 
 #[test]
 fn what_is_not_there_is_no_wrong_use() {
     let stage = copied();
-    let output = ferry(&stage.root(), &["verify", "src", "missing"]);
-    assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stderr).starts_with("ferry verify: "), "{}", text(&output.stderr));
+    for (operands, entries, message) in [
+        (&["src", "missing"][..], "entries", "cannot stat 'missing': No such file or directory"),
+        (
+            &["--manifest", "/dev/null", "missing"],
+            "files",
+            "cannot open 'missing': No such file or directory",
+        ),
+        (&["--manifest", "missing", "src"], "files", "cannot open 'missing': No such file or directory"),
+    ] {
+        let output = ferry(&stage.root(), &[&["verify"], operands].concat());
+        let verdict = format!("undecided: 1 failure to read, no other difference in 0 {entries}\n");
+        let said = (output.status.code(), text(&output.stdout), text(&output.stderr));
+        assert_eq!(said, (Some(1), verdict.as_str(), format!("ferry verify: {message}\n").as_str()));
+        let output = ferry(&stage.root(), &[&["verify", "--json"], operands].concat());
+        let last: Value = serde_json::from_str(text(&output.stdout)).unwrap();
+        assert_eq!((&last["verdict"], &last["same"]), (&Value::from("undecided"), &Value::from(false)));
+        assert_eq!((&last["kinds"]["unreadable"], &last["summary"]["differences"]), (&1.into(), &1.into()));
+    }
 }
 
 #[test]
-fn progress_ends_with_a_summary() {
+fn with_progress_the_verdict_has_the_time() {
     let stage = copied();
     let output = ferry(&stage.root(), &["verify", "--progress", "src", "copy"]);
-    assert_eq!(output.status.code(), Some(0));
-    let last = text(&output.stderr).lines().last().unwrap_or_default();
-    assert!(last.starts_with("compared ") && last.ends_with("0 differences"), "{last}");
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""));
+    let said = text(&output.stdout);
+    assert!(said.starts_with("equal: 4 files, ") && said.contains(" compared; took "), "{said}");
 }
 
 #[test]
 fn one_file_on_both_sides_is_told() {
     let stage = copied();
     let output = ferry(&stage.root(), &["verify", "src", "src"]);
-    assert_eq!((output.status.code(), text(&output.stdout)), (Some(0), ""));
+    assert_eq!(output.status.code(), Some(0));
+    assert!(text(&output.stdout).starts_with("equal: 4 files, "), "{}", text(&output.stdout));
     let warning = "ferry verify: warning: 12 entries are the same file on both sides, not a copy\n";
     assert_eq!(text(&output.stderr), warning);
 }
@@ -90,6 +171,7 @@ fn an_interrupt_loses_no_finding() {
     let last = lines.last().unwrap();
     assert_eq!((&last["same"], &last["summary"]["stopped"]), (&Value::from(false), &Value::from(true)));
     assert!(lines.len() > 10 && lines.len() < FILES, "{}", lines.len());
+    assert_eq!(last["verdict"], "interrupted");
     assert_eq!(last["summary"]["differences"].as_u64().unwrap(), lines.len() as u64 - 1);
 }
 
@@ -131,7 +213,7 @@ fn interrupted(line: &str) -> (ExitStatus, String) {
 /// The help states the number of blocks; one fewer is no difference.
 #[test]
 fn holes_are_compared_from_the_size_on_that_the_help_names() {
-    let help = ferry(std::path::Path::new("/"), &["verify", "--help"]);
+    let help = ferry(Path::new("/"), &["verify", "--help"]);
     let help: Vec<_> = text(&help.stdout).split_whitespace().collect();
     assert!(help.join(" ").contains("8 or more blocks in holes of a file (32 KiB,"), "{help:?}");
     crate::random::filesystem::within(

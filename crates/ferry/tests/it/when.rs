@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::measured::{left_in, quick};
+use crate::measured::{left_in, quick, unwrapped};
 use crate::scene::{FERRY, is_root, skip, text};
 
 /// Mounts, loop devices and cgroups of a lab in `folder`.
@@ -70,11 +70,13 @@ fn signal(child: &Child, signal: Signal) {
 fn a_quick_run_measures_every_case_that_it_can() {
     let measured = quick("when", &["--size=16M", "--files=20"]);
     let said = text(&measured.output.stdout);
-    for case in ["buffered", "two-devices", "small-memory", "durable", "latency"] {
+    for case in
+        ["buffered", "two-devices", "small-memory", "durable", "latency", "beside-read", "beside-sync"]
+    {
         assert!(said.contains(&format!("\n{case}\n")), "{said}");
     }
     let cells = measured.record["cells"].as_array().unwrap();
-    assert_eq!(cells.len(), 21, "{said}");
+    assert_eq!(cells.len(), 31, "{said}");
     for cell in cells {
         let is_measured = cell["runs"].as_array().unwrap().len() == 2;
         assert!(is_measured || cell["missing"].is_string(), "{cell}");
@@ -84,6 +86,7 @@ fn a_quick_run_measures_every_case_that_it_can() {
             assert!(run["figures"]["reads"].as_f64().unwrap() >= 200.0, "{cell}");
         }
     }
+    let said = unwrapped(said);
     assert!(said.contains("the latency case takes the 99th percentile of only 200 reads a run; "), "{said}");
     let is_control = |cell: &&serde_json::Value| cell["name"] == "buffered/inline";
     assert!(cells.iter().find(is_control).unwrap()["missing"].is_null());

@@ -223,7 +223,7 @@ fn goals_are_judged_by_the_device_and_by_lru() {
     assert_eq!(outcome("mixed is faster than O_DIRECT"), Outcome::NotMeasured);
     let tables = Cache.tables(&record);
     let beside = tables.last().unwrap();
-    assert_eq!(beside.rows, [["zipf/own-cache/8M", "0.40", "0.50", "0.80 (0.80 to 0.80)"]]);
+    assert_eq!(beside.rows, [["zipf/own-cache/8M", "0.40", "0.50", "0.80 (0.80-0.80)"]]);
     let titles: Vec<String> = Cache.plots(&record).into_iter().map(|plot| plot.title).collect();
     assert_eq!(titles, ["sequential: bytes", "zipf: bytes", "zipf: hit ratio"]);
 }

@@ -11,10 +11,10 @@ const NAME: &str = "copy-as";
 /// Extent of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::experiments) enum Extent {
-    /// Names and bytes; no blocks are shared.
-    Plain,
-    /// Names and bytes; where the filesystem can share blocks, copiers may do that.
+    /// Names and bytes, by the commands' own defaults: the kernel may copy bytes, or share blocks.
     Shared,
+    /// Names and bytes. cp and ferry read and write every byte.
+    Plain,
     /// As `Plain`, with everything that `cp -a` keeps.
     Archive,
 }
@@ -24,17 +24,17 @@ impl Extent {
     pub(in crate::experiments) const PARAMETER: Parameter = Parameter::new(
         NAME,
         "EXTENT",
-        "Options of cp and ferry: plain (-r --reflink=never), shared (-r), archive (-a --reflink=never)",
-        ParameterKind::Word(&["plain", "shared", "archive"]),
-        "plain",
+        "Options of cp and ferry: shared (-r), plain (-r --reflink=never), archive (-a --reflink=never)",
+        ParameterKind::Word(&["shared", "plain", "archive"]),
+        "shared",
     );
 
     /// Returns the extent that was asked for.
     pub(in crate::experiments) fn of(settings: &Settings) -> Self {
         match settings.text(NAME).as_str() {
-            "shared" => Self::Shared,
+            "plain" => Self::Plain,
             "archive" => Self::Archive,
-            _ => Self::Plain,
+            _ => Self::Shared,
         }
     }
 
@@ -52,8 +52,15 @@ impl Extent {
     /// Returns the options of cp and `ferry cp`.
     pub(super) fn options(self) -> &'static [&'static str] {
         match self {
-            Self::Plain => &["-r", NEVER_SHARED],
             Self::Shared => &["-r"],
+            Self::Plain | Self::Archive => self.options_by_blocks(),
+        }
+    }
+
+    /// Returns the options with which cp and `ferry cp` read and write every byte.
+    pub(super) fn options_by_blocks(self) -> &'static [&'static str] {
+        match self {
+            Self::Shared | Self::Plain => &["-r", NEVER_SHARED],
             Self::Archive => &["-a", NEVER_SHARED],
         }
     }
@@ -61,7 +68,7 @@ impl Extent {
     /// Returns the properties in which a copy must equal its source. Limit programs keep neither hard links nor holes.
     pub(super) fn properties(self) -> Options {
         match self {
-            Self::Plain | Self::Shared => Options::plain(),
+            Self::Shared | Self::Plain => Options::plain(),
             Self::Archive => Options { links: false, holes: Holes::Ignore, ..Options::all() },
         }
     }

@@ -13,9 +13,14 @@ use crate::experiments::copies::{self, Times};
 use crate::experiments::tree;
 use crate::limits::Calls;
 use crate::needs;
-use crate::record::{Cell, Record};
+use crate::record::{Cell, Record, Value};
 use crate::session::{Session, Subject, Turn};
 use crate::stop::Stop;
+
+/// Option for the number of bytes that dd writes.
+pub(super) const DD_SIZE: &str = "dd-size";
+/// Parameter of the cells that are compared with dd: the bytes that it wrote.
+pub(super) const DD_BESIDE: &str = "dd_bytes";
 
 /// A cell's tree and state, `small/cold`; `dd` alone has none.
 pub(crate) fn group_of(cell: &Cell) -> String {
@@ -127,7 +132,8 @@ impl Group {
     ) -> Self {
         let limits = limits.iter().map(|limit| limits::tool(session, limit));
         let tools: Vec<Tool> = tools.iter().cloned().chain(limits).collect();
-        let cells = cells(tree, state, &tools.iter().collect::<Vec<_>>());
+        let dd = session.settings().values().get(DD_SIZE).and_then(Value::as_number);
+        let cells = cells(tree, state, &tools.iter().collect::<Vec<_>>(), dd.unwrap_or(0));
         Self { state, tools, cells }
     }
 
@@ -191,7 +197,7 @@ fn missing(
 }
 
 /// Returns true if the filesystem of the work folder can share blocks. There copy_file_range(2) copies nothing.
-fn shares_blocks(session: &Session<'_>) -> Result<bool, Failure> {
+pub(super) fn shares_blocks(session: &Session<'_>) -> Result<bool, Failure> {
     let [source, target] = ["block", "shared"].map(|name| session.work().join(name));
     std::fs::write(&source, [1; 4096]).map_err(|error| Failure::file("write", &source, &error))?;
     let cloned = std::fs::File::open(&source).and_then(|input| {
@@ -204,16 +210,18 @@ fn shares_blocks(session: &Session<'_>) -> Result<bool, Failure> {
     Ok(cloned.is_ok())
 }
 
-/// Returns the tools' cells, in the same order.
-pub(super) fn cells(tree: &Tree, state: State, tools: &[&Tool]) -> Vec<Cell> {
+/// Returns the tools' cells, in the same order. That of cp, if warm, is compared with dd, unless dd writes nothing.
+pub(super) fn cells(tree: &Tree, state: State, tools: &[&Tool], dd_bytes: u64) -> Vec<Cell> {
     let cell = |tool: &str| {
         let parameters =
             [("tree", tree.name.as_str().into()), ("cache", state.name().into()), ("tool", tool.into())];
         Cell::new(&parameters, state).with("levels", tree.workload.depth.into())
     };
     let base = cell("cp");
+    let base =
+        if dd_bytes > 0 && state == State::Warm { base.with(DD_BESIDE, dd_bytes.into()) } else { base };
     let of_tool = |tool: &&Tool| {
-        let mut found = cell(&tool.name);
+        let mut found = if tool.name == "cp" { base.clone() } else { cell(&tool.name) };
         for (name, value) in &tool.parameters {
             found = found.with(name, value.clone());
         }

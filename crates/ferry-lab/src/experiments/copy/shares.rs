@@ -3,9 +3,9 @@
 use super::groups;
 use crate::record::{Cell, Record};
 use crate::statistics::Interval;
-use crate::table::{self, Table};
+use crate::table::{Columns, Table};
 use crate::units::figure;
-use crate::verdict::{Verdict, interval};
+use crate::verdict::{Verdict, interval, middle};
 
 /// Measure that decides.
 pub(crate) const MEASURE: &str = "returned_s";
@@ -26,43 +26,40 @@ pub(crate) fn share(record: &Record, limit: &Cell, cell: &Cell) -> Option<Interv
     record.ratio(cell, limit, MEASURE)
 }
 
-/// Table of a group; with a limit, each cell's share of it is the last column.
+/// Table of a group; with a limit, each cell's share of it is the last column. Copiers of one tree move the same bytes,
+/// so that their throughput says no more than their time, and has no column.
 pub(in crate::experiments) fn table(record: &Record, group: &str, title: &str) -> Table {
-    let cells = groups::cells_of(record, group);
-    let mut table = table::of_cells(record, title, cells.clone());
-    let Some(limit) = limit(record, group) else { return table };
-    table.columns.push("of the limit".to_owned());
-    for (row, cell) in table.rows.iter_mut().zip(cells) {
-        row.push(if cell.name == limit.name {
-            "the limit".to_owned()
-        } else {
-            share(record, limit, cell).map(|share| interval(&share)).unwrap_or_default()
-        });
+    let cells: Vec<&Cell> = groups::cells_of(record, group).collect();
+    let limit = limit(record, group);
+    let share_of = |cell: &Cell| match limit {
+        Some(limit) if limit.name == cell.name => "the limit".to_owned(),
+        Some(limit) => share(record, limit, cell).map(|share| middle(&share)).unwrap_or_default(),
+        None => String::new(),
+    };
+    let Some(mut columns) = Columns::of(record) else { return Table::new(title, &["cell"]) };
+    if cells.iter().any(|cell| cell.base.is_some()) {
+        columns.others.retain(|measure| measure.unit != "B/s");
     }
-    table
+    columns.last = limit.map(|_| ("of the limit", &share_of as &dyn Fn(&Cell) -> String));
+    columns.table(record, title, &cells)
 }
 
 /// Table of all groups' limits, and the shares of cp and ferry.
 pub(in crate::experiments) fn limits(record: &Record) -> Option<Table> {
-    let columns = ["", "fastest limit program", "its time", "cp", "ferry", "cp / limit", "ferry / limit"];
+    let columns = ["", "fastest limit program", "its time", "cp / limit", "ferry / limit"];
     let mut table = Table::new("Limits: speeds of cp and ferry divided by the limit's", &columns);
     for group in groups::of(record) {
         let Some(limit) = limit(record, &group) else { continue };
-        let of = |tool: &str| groups::cells_of(record, &group).find(|cell| cell.text("tool") == tool);
-        let time = |cell: Option<&Cell>| {
-            let found = cell.and_then(|cell| record.summary(cell, MEASURE));
-            found.map(|found| figure(found.median.middle, "s")).unwrap_or_default()
-        };
+        let time = record.summary(limit, MEASURE).map(|found| figure(found.median.middle, "s"));
         let reached = |tool: &str| {
-            let share = of(tool).and_then(|cell| share(record, limit, cell));
+            let cell = groups::cells_of(record, &group).find(|cell| cell.text("tool") == tool);
+            let share = cell.and_then(|cell| share(record, limit, cell));
             share.map(|share| interval(&share)).unwrap_or_default()
         };
         table.row(vec![
             groups::heading(record, &group),
             limit.text("limit"),
-            time(Some(limit)),
-            time(of("cp")),
-            time(of("ferry")),
+            time.unwrap_or_default(),
             reached("cp"),
             reached("ferry"),
         ]);

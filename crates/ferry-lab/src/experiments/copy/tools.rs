@@ -17,6 +17,15 @@ use crate::session::Session;
 use crate::settings::Settings;
 use crate::units::size;
 
+/// Option that names the variants of cp and ferry.
+pub(super) const ALSO: &str = "also";
+/// Variant: cp that reads and writes every byte.
+pub(super) const CP_BY_BLOCKS: &str = "cp-reflink-never";
+/// Variant: ferry that reads and writes every byte on the ring.
+pub(super) const FERRY_RING: &str = "ferry-ring";
+/// Variant: ferry without io_uring.
+pub(super) const FERRY_POSIX: &str = "ferry-posix";
+
 /// One copier.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::experiments) struct Tool {
@@ -65,28 +74,45 @@ pub(super) fn largest_file(workload: &Workload) -> u64 {
     }
 }
 
-fn ferry_cp(extent: Extent, ferry: &Path, options: &[&str]) -> Stranger {
-    Stranger::new(ferry, &[&["cp"], extent.options(), options, &["{source}", "{target}"]].concat())
+fn cp(options: &[&str]) -> Result<Stranger, Failure> {
+    let cp = find_program("cp".as_ref()).ok_or_else(|| Unmet::Program("cp".into()))?;
+    Ok(Stranger::new(&cp, &[options, &["{source}", "{target}"]].concat()))
+}
+
+fn ferry_cp(ferry: &Path, options: &[&str], more: &[&str]) -> Stranger {
+    Stranger::new(ferry, &[&["cp"], options, more, &["{source}", "{target}"]].concat())
 }
 
 /// cp and ferry.
 pub(in crate::experiments) fn cp_and_ferry(extent: Extent, ferry: &Path) -> Result<Vec<Tool>, Failure> {
-    let cp = find_program("cp".as_ref()).ok_or_else(|| Unmet::Program("cp".into()))?;
     Ok(vec![
-        Tool::plain("cp", Stranger::new(&cp, &[extent.options(), &["{source}", "{target}"]].concat())),
-        Tool::plain("ferry", ferry_cp(extent, ferry, &[])),
+        Tool::plain("cp", cp(extent.options())?),
+        Tool::plain("ferry", ferry_cp(ferry, extent.options(), &[])),
     ])
 }
 
-/// cp, ferry, what was given, and the documents' programs.
+/// The variants of cp and ferry that were asked for. Where cp reads and writes every byte anyway, it has none.
+fn variants(settings: &Settings, extent: Extent, ferry: &Path) -> Result<Vec<Tool>, Failure> {
+    let mut found = Vec::new();
+    for name in settings.texts(ALSO) {
+        let command = match name.as_str() {
+            CP_BY_BLOCKS if extent == Extent::Shared => cp(extent.options_by_blocks())?,
+            // As in eio, which has no call for copying in the kernel.
+            FERRY_RING => ferry_cp(ferry, extent.options_by_blocks(), &["--route", "ring"]),
+            FERRY_POSIX => ferry_cp(ferry, extent.options(), &["--backend=posix"]),
+            _ => continue,
+        };
+        let needs_ring = name == FERRY_RING;
+        found.push(Tool { needs_ring, version_counts: false, ..Tool::plain(&name, command) });
+    }
+    Ok(found)
+}
+
+/// cp, ferry, their variants, what was given, and the documents' programs.
 pub(super) fn all(settings: &Settings, ferry: &Path) -> Result<Vec<Tool>, Failure> {
     let extent = Extent::of(settings);
     let mut tools = cp_and_ferry(extent, ferry)?;
-    tools.push(Tool {
-        needs_ring: true,
-        version_counts: false,
-        ..Tool::plain("ferry-ring", ferry_cp(extent, ferry, &["--route", "ring"]))
-    });
+    tools.extend(variants(settings, extent, ferry)?);
     for line in settings.texts("vs") {
         let command = Stranger::parse(&line)?;
         let name = command.name();

@@ -2,6 +2,7 @@
 //! which completions were found. These are document 002's counts, taken from the kernel's tracepoints and their call
 //! chains.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ferry_io::sampling::{Event, Sampling, ThreadSelection};
@@ -10,9 +11,11 @@ use ferry_trace::cause::cause;
 use ferry_trace::model::{Cause, CompletionMet, Did};
 
 use crate::error::Failure;
+use crate::published;
 use crate::record::warning::{Warning, WarningKind};
 use crate::record::{Better, Cell, Figures, Measure, Record};
 use crate::session::Session;
+use crate::statistics::percentile;
 use crate::table::Table;
 use crate::units::{figure, real, real_count};
 
@@ -28,6 +31,9 @@ pub(super) const LOST: &str = "lost_events";
 /// Task work that was run.
 pub(super) const ALL_RUNS: &str = "task_work_runs";
 pub(super) const BY_IPI: &str = "runs_ipi";
+/// Time from adding task work for a sleeping thread until it had run.
+const ADDED_TO_RUN_P50: &str = "added_to_run_s_p50";
+const ADDED_TO_RUN_P99: &str = "added_to_run_s_p99";
 
 /// Events that are being gathered.
 pub(super) struct Attribution {
@@ -74,12 +80,16 @@ pub(super) fn refusal() -> Option<String> {
 
 fn counted(trace: &Trace, met: &[Option<CompletionMet>]) -> Figures {
     let mut figures: Figures = always().map(|measure| (measure.name, 0.0)).collect();
+    // Time of the first addition that has not run yet, by thread. The kernel traces additions by their wake-ups only.
+    let (mut added, mut delays) = (BTreeMap::new(), Vec::new());
     let mut count = |name: String| *figures.entry(name).or_default() += 1.0;
     for event in &trace.kernel {
         let chain = event.chain.and_then(|chain| trace.chains.get(usize::try_from(chain).ok()?));
         let chain = chain.map_or(&[][..], Vec::as_slice);
         match event.did {
             Did::TaskWork { cause, .. } => {
+                let since = added.remove(&event.thread);
+                delays.extend(since.map(|at| real(event.at.saturating_sub(at)) / 1e9));
                 count(ALL_RUNS.to_owned());
                 count(format!("{RUNS}{}", word(cause)));
                 if let Some(entered) = chain.first() {
@@ -92,6 +102,7 @@ fn counted(trace: &Trace, met: &[Option<CompletionMet>]) -> Figures {
                 let adds = chain.iter().rposition(|function| function.ends_with("req_task_work_add"));
                 if let Some(adder) = adds.and_then(|at| chain.get(at + 1)) {
                     count(format!("{ADDED_BY}{adder}"));
+                    added.entry(event.thread).or_insert(event.at);
                 }
             }
             Did::Run => count(NOT_SAMPLED.to_owned()),
@@ -103,6 +114,11 @@ fn counted(trace: &Trace, met: &[Option<CompletionMet>]) -> Figures {
     }
     figures.insert("requests".to_owned(), real_count(trace.requests.len()));
     figures.insert(LOST.to_owned(), real(trace.lost.kernel));
+    if !delays.is_empty() {
+        delays.sort_by(f64::total_cmp);
+        figures.insert(ADDED_TO_RUN_P50.to_owned(), percentile(&delays, 500));
+        figures.insert(ADDED_TO_RUN_P99.to_owned(), percentile(&delays, 990));
+    }
     figures
 }
 
@@ -148,9 +164,16 @@ fn always() -> impl Iterator<Item = Measure> {
     others.map(|(name, about)| count(name, about)).into_iter().chain(runs).chain(met)
 }
 
+/// Times, which only runs with wake-ups for task work have.
+fn times() -> [Measure; 2] {
+    let about = "time from adding task work for a sleeping thread until it had run";
+    [(ADDED_TO_RUN_P50, "median"), (ADDED_TO_RUN_P99, "99th percentile")]
+        .map(|(name, which)| Measure::new(name, &format!("{which} of the {about}"), "s", Better::Lower))
+}
+
 /// Everything that is counted in these cells.
 pub(super) fn measures(cells: &[Cell]) -> Vec<Measure> {
-    let mut found: Vec<Measure> = always().collect();
+    let mut found: Vec<Measure> = always().chain(times()).collect();
     let figures = cells.iter().flat_map(|cell| &cell.runs).flat_map(|run| run.figures.keys());
     for name in figures {
         let about = [
@@ -168,13 +191,6 @@ pub(super) fn measures(cells: &[Cell]) -> Vec<Measure> {
         }
     }
     found
-}
-
-/// A record without these counts, which have tables of their own.
-pub(super) fn left_out_of(record: &Record) -> Record {
-    let counts = measures(&record.cells);
-    let is_other = |measure: &&Measure| counts.iter().all(|count| count.name != measure.name);
-    Record { measures: record.measures.iter().filter(is_other).cloned().collect(), ..record.clone() }
 }
 
 /// Counts that lack something are not to be trusted.
@@ -202,7 +218,57 @@ pub(super) fn tables(record: &Record) -> Vec<Table> {
         ),
     ];
     let tables = parts.map(|(title, prefix, of)| table(record, title, prefix, of));
-    tables.into_iter().filter(|table| table.columns.len() > 2 && !table.rows.is_empty()).collect()
+    let others = [as_published(record), added_to_run(record)];
+    let tables = tables.into_iter().chain(others);
+    tables.filter(|table| table.columns.len() > 2 && !table.rows.is_empty()).collect()
+}
+
+/// Document 002's counts beside those of the cells. The document does not divide system calls.
+fn as_published(record: &Record) -> Table {
+    let columns = ["depth/load/mode", "of", "system call", "IPI", "page fault", "other"];
+    let mut table = Table::new("What ran task work, beside document 002", &columns);
+    let counts = |all: f64, parts: [f64; 3]| {
+        let others = all - parts.iter().sum::<f64>();
+        parts.into_iter().chain([others]).map(|part| with_share(part, all)).collect::<Vec<_>>()
+    };
+    for cell in &record.cells {
+        let median = |name: &str| record.summary(cell, name).map_or(0.0, |found| found.median.middle);
+        let of = |cause: Cause| median(&format!("{RUNS}{}", word(cause)));
+        let all = median(ALL_RUNS);
+        if all > 0.0 {
+            let calls = [Cause::GetEvents, Cause::GetEventsSlept, Cause::SystemCall].map(of).iter().sum();
+            let row = counts(all, [calls, of(Cause::Ipi), of(Cause::PageFault)]);
+            table.row([vec![cell.name.clone(), figure(all, "")], row].concat());
+        }
+    }
+    let is_known = |one: &&published::Published| one.title == published::TASK_WORK;
+    let known = published::of("ring").find(is_known).filter(|_| !table.rows.is_empty());
+    for (name, figures) in known.iter().flat_map(|known| known.rows) {
+        if let [Some(fault), Some(ipi), Some(call)] = **figures {
+            let all = fault + ipi + call;
+            let row = counts(all, [call, ipi, fault]);
+            table.row([vec![format!("002: {name}"), figure(all, "")], row].concat());
+        }
+    }
+    table
+}
+
+fn added_to_run(record: &Record) -> Table {
+    let title = "Time from adding task work for a sleeping thread until it had run";
+    let mut table = Table::new(title, &["depth/load/mode", "median", "99th percentile"]);
+    for cell in &record.cells {
+        let median = |name: &str| Some(figure(record.summary(cell, name)?.median.middle, "s"));
+        if let (Some(middle), Some(p99)) = (median(ADDED_TO_RUN_P50), median(ADDED_TO_RUN_P99)) {
+            table.row(vec![cell.name.clone(), middle, p99]);
+        }
+    }
+    table
+}
+
+/// `41 (0.4 %)`.
+fn with_share(part: f64, all: f64) -> String {
+    let share = if all > 0.0 { format!(" ({:.1} %)", 100.0 * part / all) } else { String::new() };
+    figure(part, "") + &share
 }
 
 fn table(record: &Record, title: &str, prefix: &str, of: &str) -> Table {
@@ -219,11 +285,7 @@ fn table(record: &Record, title: &str, prefix: &str, of: &str) -> Table {
     for cell in &record.cells {
         let Some(all) = median(cell, of) else { continue };
         let mut row = vec![cell.name.clone(), figure(all, "")];
-        row.extend(names.iter().map(|name| {
-            let part = median(cell, name).unwrap_or(0.0);
-            let share = if all > 0.0 { format!(" ({:.1} %)", 100.0 * part / all) } else { String::new() };
-            figure(part, "") + &share
-        }));
+        row.extend(names.iter().map(|name| with_share(median(cell, name).unwrap_or(0.0), all)));
         table.row(row);
     }
     table

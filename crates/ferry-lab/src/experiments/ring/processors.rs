@@ -22,22 +22,34 @@ pub(super) struct Chosen {
     pub(super) are_quiet: bool,
 }
 
-/// Those that are named, else those that take no device interrupts, else all.
+/// Those that are named; else `count` processors, those with the fewest device interrupts first; with a count of 0 those
+/// that take no device interrupts, or else all.
 ///
 /// # Errors
 /// If one is named that this process may not use.
-pub(super) fn choose(named: &str) -> Result<Chosen, Failure> {
+pub(super) fn choose(named: &str, count: u64) -> Result<Chosen, Failure> {
     let text = std::fs::read_to_string("/proc/interrupts").unwrap_or_default();
-    among(&allowed(), named, &device_interrupts(&text))
+    among(&allowed(), named, count, &device_interrupts(&text))
 }
 
-/// Chooses among the allowed processors.
-pub(super) fn among(allowed: &[usize], named: &str, taken: &BTreeMap<usize, u64>) -> Result<Chosen, Failure> {
+/// Chooses among the allowed processors; all of them if there are fewer than `count`.
+pub(super) fn among(
+    allowed: &[usize],
+    named: &str,
+    count: u64,
+    taken: &BTreeMap<usize, u64>,
+) -> Result<Chosen, Failure> {
     let all: u64 = taken.values().sum();
     let is_quiet = |number: &usize| {
         taken.get(number).is_some_and(|count| u128::from(*count) * 1000 <= u128::from(all * QUIET_PERMILLE))
     };
-    let numbers: Vec<usize> = if named.is_empty() {
+    let numbers: Vec<usize> = if named.is_empty() && count > 0 {
+        let mut found = allowed.to_vec();
+        found.sort_by_key(|number| taken.get(number).copied().unwrap_or(u64::MAX));
+        found.truncate(usize::try_from(count).unwrap_or(usize::MAX));
+        found.sort_unstable();
+        found
+    } else if named.is_empty() {
         let quiet: Vec<usize> = allowed.iter().copied().filter(is_quiet).collect();
         if quiet.is_empty() { allowed.to_vec() } else { quiet }
     } else {
@@ -75,6 +87,14 @@ pub(super) fn device_interrupts(text: &str) -> BTreeMap<usize, u64> {
         }
     }
     taken
+}
+
+/// Returns a processor on which this process may run, and which is not `number`: one that is not among `others`, if
+/// possible.
+pub(super) fn beside(number: usize, others: &[usize]) -> Option<usize> {
+    let mut allowed = allowed();
+    allowed.retain(|one| *one != number);
+    allowed.iter().find(|one| !others.contains(one)).or(allowed.first()).copied()
 }
 
 /// Returns the processors in this thread's affinity mask.

@@ -16,6 +16,7 @@ use ferry_tree::fill::{SplitMix64, derive};
 
 use super::load::Computation;
 use super::processors::pin;
+use super::shares::{Share, Usage};
 use crate::error::Failure;
 use crate::stop::Stop;
 
@@ -32,8 +33,8 @@ pub(super) struct Plan<'a> {
     pub(super) bytes: u64,
     /// Reads in flight in each thread.
     pub(super) depth: usize,
-    /// Ring mode, which decides how completions arrive.
-    pub(super) mode: RingMode,
+    /// Set-up of each thread's ring.
+    pub(super) ring: RingSetup,
     /// Threads, and the processors that they take in turn.
     pub(super) workers: usize,
     pub(super) processors: &'a [usize],
@@ -46,6 +47,24 @@ pub(super) struct Plan<'a> {
     pub(super) stop: &'a Stop,
 }
 
+/// Set-up of a ring.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RingSetup {
+    /// Way in which completions arrive.
+    pub(super) mode: RingMode,
+    /// True if the blocks are registered with the ring.
+    pub(super) registers: bool,
+    /// Time that a polling thread stays awake without work.
+    pub(super) sqpoll_idle: Duration,
+}
+
+impl RingSetup {
+    /// Returns the options of a runtime that does nothing but read on such a ring.
+    pub(super) fn options(&self) -> Options {
+        Options { registered_buffers: self.registers, sqpoll_idle: self.sqpoll_idle, ..options(self.mode) }
+    }
+}
+
 /// Results of one thread or of all.
 #[derive(Debug, Default)]
 pub(super) struct Done {
@@ -55,6 +74,8 @@ pub(super) struct Done {
     pub(super) computations: u64,
     /// From the beginning to the end of the window, or of the first read if that came later.
     pub(super) lasted: Duration,
+    /// Share of its processor that each thread ran for.
+    pub(super) shares: Vec<Share>,
 }
 
 /// Reads.
@@ -75,10 +96,11 @@ pub(super) fn measure(plan: &Plan<'_>) -> Result<Done, Failure> {
     });
     let mut all = Done::default();
     for outcome in outcomes {
-        let Done { latencies, computations, lasted } = outcome?;
+        let Done { latencies, computations, lasted, shares } = outcome?;
         all.latencies.extend(latencies);
         all.computations += computations;
         all.lasted = all.lasted.max(lasted);
+        all.shares.extend(shares);
     }
     plan.stop.check()?;
     Ok(all)
@@ -106,7 +128,7 @@ fn worker(plan: &Plan<'_>, index: usize, barrier: &Barrier) -> Result<Done, Fail
     pin(plan.processors[index % plan.processors.len()])?;
     let depth = u32::try_from(plan.depth).unwrap_or(u32::MAX);
     let options =
-        Options { queue_depth: depth.next_power_of_two(), blocks: plan.depth, ..options(plan.mode) };
+        Options { queue_depth: depth.next_power_of_two(), blocks: plan.depth, ..plan.ring.options() };
     let seed = derive(plan.seed, u64::try_from(index).unwrap_or(0));
     let ran = run(&options, async |io| {
         let file = io.open_dir(plan.folder)?.open(plan.name, OpenHow::read().direct()).await?;
@@ -135,6 +157,7 @@ async fn read(plan: &Plan<'_>, io: &Io, file: &File, seed: u64) -> ferry_io::Res
     let computations = Cell::new(0);
     let lasted = Cell::new(plan.window);
     let size = u64::try_from(READ).unwrap_or(u64::MAX);
+    let used = Usage::of_this_thread();
     let begun = Instant::now();
     let end = begun + plan.window;
     let is_over = |now: Instant| plan.stop.is_set() || (now >= end && !latencies.borrow().is_empty());
@@ -166,5 +189,7 @@ async fn read(plan: &Plan<'_>, io: &Io, file: &File, seed: u64) -> ferry_io::Res
         Ok(())
     })
     .await?;
-    Ok(Done { latencies: latencies.into_inner(), computations: computations.get(), lasted: lasted.get() })
+    let shares = vec![Share::of_this_thread(used, begun.elapsed())];
+    let (computations, lasted) = (computations.get(), lasted.get());
+    Ok(Done { latencies: latencies.into_inner(), computations, lasted, shares })
 }

@@ -1,12 +1,16 @@
 use std::time::{Duration, Instant};
 
-use super::fio::understood;
 use ferry_io::{Name, RingMode};
 
+use super::fio::understood;
 use super::load::{BUSY, Busy, Computation};
+use super::names::{LATENCY_MEAN, LATENCY_P99, READS, SEEN_DURING, SEEN_P50, SEEN_P99, figures};
 use super::processors::{among, choose, device_interrupts, pin};
-use super::reads::{Plan, READ, measure};
-use super::{LATENCY_MEAN, LATENCY_P99, READS, Ring, effects, figures, make_file, refusal};
+use super::reads::{Plan, READ, RingSetup, measure};
+use super::setup::make_file;
+use super::tables::effects;
+use super::watched::Watch;
+use super::{Ring, modes, processors, shares};
 use crate::cache::State;
 use crate::experiment::Experiment;
 use crate::experiments::tests::every_verdict_goes_every_way;
@@ -30,7 +34,7 @@ fn processors_without_device_interrupts_are_chosen() {
     assert_eq!(taken.into_iter().collect::<Vec<_>>(), [(0, 3), (1, 14_353_021), (3, 3000)]);
     let taken = device_interrupts(INTERRUPTS);
     let chosen = |allowed: &[usize], named: &str| {
-        among(allowed, named, &taken)
+        among(allowed, named, 0, &taken)
             .map(|chosen| (chosen.numbers, chosen.are_quiet))
             .map_err(|e| e.to_string())
     };
@@ -40,7 +44,22 @@ fn processors_without_device_interrupts_are_chosen() {
     let refused = "invalid value '0,2' for '--processors'; this process may use 0,1".to_owned();
     assert_eq!(chosen(&[0, 1], "0,2"), Err(refused));
     assert!(chosen(&[0, 1], "x").is_err());
-    assert!(!choose("").unwrap().numbers.is_empty());
+    assert!(!choose("", 0).unwrap().numbers.is_empty());
+}
+
+#[test]
+fn so_many_processors_are_chosen_the_quietest_first() {
+    let taken = device_interrupts(INTERRUPTS);
+    let chosen = |count: u64| {
+        let chosen = among(&[0, 1, 3], "", count, &taken).unwrap();
+        (chosen.numbers, chosen.are_quiet)
+    };
+    assert_eq!(chosen(1), (vec![0], true));
+    assert_eq!(chosen(2), (vec![0, 3], true));
+    assert_eq!(chosen(9), (vec![0, 1, 3], false));
+    assert_eq!(among(&[0, 1, 3], "1", 2, &taken).unwrap().numbers, [1]);
+    let beside = processors::beside(choose("", 1).unwrap().numbers[0], &[]);
+    assert_ne!(beside, Some(choose("", 1).unwrap().numbers[0]));
 }
 
 #[test]
@@ -73,19 +92,30 @@ fn command_of(process: u32) -> String {
 
 #[test]
 fn busy_processes_end_with_their_owner() {
-    let number = choose("").unwrap().numbers[0];
+    let number = choose("", 0).unwrap().numbers[0];
     // The test's own thread keeps its processors.
     std::thread::spawn(move || pin(number).unwrap()).join().unwrap();
-    let busy = Busy::start(&[number, number]).unwrap();
-    let processes: Vec<u32> = busy.0.iter().map(std::process::Child::id).collect();
+    let mut busy = Busy::start(&[number, number]).unwrap();
+    let processes: Vec<u32> = busy.children.iter().map(std::process::Child::id).collect();
     assert_eq!(processes.len(), 2);
+    let session = |process: u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+        stat.rsplit_once(')').unwrap().1.split_whitespace().nth(3).unwrap().to_owned()
+    };
     for process in &processes {
-        // It has begun by now, but its command may not be told yet.
+        // It has begun by now, but its command and its session may not be told yet.
         let end = Instant::now() + Duration::from_secs(10);
-        while !command_of(*process).contains("kill -0 $PPID") {
+        while !command_of(*process).contains("kill -0 $PPID")
+            || session(*process) == session(std::process::id())
+        {
             assert!(Instant::now() < end, "{process}: '{}'", command_of(*process));
         }
     }
+    let shares = busy.shares().unwrap();
+    assert!(shares.iter().all(|share| share.is_bound && share.processor == number), "{shares:?}");
+    busy.children[1].kill().unwrap();
+    busy.children[1].wait().unwrap();
+    assert_eq!(busy.shares().unwrap_err().to_string(), "a busy process ended early");
     drop(busy);
     for process in processes {
         assert_eq!(command_of(process), "", "{process}");
@@ -122,6 +152,9 @@ fn needs_are_known_before_anything_is_made() {
     };
     let needs = Ring.needs(&settings(&[])).unwrap();
     assert!(needs.contains(&Need::Ring) && needs.contains(&Need::DirectIo), "{needs:?}");
+    let setsid = Need::Program("setsid".into());
+    assert!(needs.contains(&setsid));
+    assert!(!Ring.needs(&settings(&[("loads", "alone")])).unwrap().contains(&setsid));
     assert_eq!(Ring.needs(&settings(&[("processors", "1024")])).unwrap_err().exit_code(), 2);
 }
 
@@ -137,9 +170,9 @@ fn threads_that_get_no_processor_in_time_count_their_first_read() {
         name: &name,
         bytes,
         depth: 4,
-        mode: RingMode::Plain,
+        ring: plain(),
         workers: 2,
-        processors: &choose("").unwrap().numbers,
+        processors: &choose("", 0).unwrap().numbers,
         window: Duration::ZERO,
         computation: Some(Computation::of(Duration::from_micros(10))),
         seed: 1,
@@ -148,13 +181,50 @@ fn threads_that_get_no_processor_in_time_count_their_first_read() {
     let done = match measured {
         Ok(done) => done,
         Err(error) => {
-            assert!(refusal(RingMode::Plain).is_some(), "{error}");
+            assert!(modes::MODES[0].refusal(plain().sqpoll_idle).is_some(), "{error}");
             eprintln!("SKIP: {error}");
             return;
         }
     };
-    assert_eq!(done.latencies.len(), 2);
+    assert_eq!((done.latencies.len(), done.shares.len()), (2, 2));
     assert!(done.lasted > Duration::ZERO);
+    assert!(done.shares.iter().all(|share| share.is_bound), "{:?}", done.shares);
+}
+
+fn plain() -> RingSetup {
+    RingSetup { mode: RingMode::Plain, registers: false, sqpoll_idle: Duration::from_millis(50) }
+}
+
+#[test]
+fn another_thread_sees_completions() {
+    let processor = choose("", 1).unwrap().numbers[0];
+    let Some(beside) = processors::beside(processor, &[]) else {
+        return eprintln!("SKIP: there is one processor only");
+    };
+    let place = tempfile::tempdir().unwrap();
+    let (path, stop) = (place.path().join("reads"), Stop::on_signals().unwrap());
+    let bytes = 64 * u64::try_from(READ).unwrap();
+    make_file(&path, bytes, 1, &stop).unwrap();
+    let computation = Computation::of(Duration::from_micros(10));
+    let (window, seed, ring) = (Duration::ZERO, 1, plain());
+    let watch = Watch { path: &path, bytes, ring, processor, beside, computation, window, seed, stop: &stop };
+    match watch.take() {
+        Ok(figures) => {
+            assert!(figures[SEEN_P50] > 0.0 && figures[SEEN_P50] <= figures[SEEN_P99], "{figures:?}");
+            assert!((0.0..=1.0).contains(&figures[SEEN_DURING]), "{figures:?}");
+        }
+        // No direct I/O, or no ring.
+        Err(failure) => eprintln!("SKIP: {failure}"),
+    }
+}
+
+#[test]
+fn every_mode_has_a_name() {
+    assert_eq!(modes::MODES.iter().map(|mode| mode.name).collect::<Vec<_>>(), modes::NAMES);
+    for mode in modes::MODES {
+        assert_eq!(modes::named(mode.name).map(|found| found.ring), Some(mode.ring));
+        assert!(mode.base.is_none_or(|base| modes::named(base).is_some()));
+    }
 }
 
 /// A record in which each cell had so many reads and such a 99th percentile.
@@ -188,31 +258,120 @@ fn the_documents_findings_are_judged_by_the_figures() {
     ]);
     let verdicts = Ring.verdicts(&record);
     let find = |part: &str| verdicts.iter().find(|verdict| verdict.finding.contains(part)).unwrap();
-    assert_eq!(find("COOP does more reads").outcome, Outcome::Held);
-    assert_eq!(find("about halves").outcome, Outcome::Held);
-    assert_eq!(find("COOP's latency is lower").outcome, Outcome::Held);
+    assert_eq!(find("COOP does more reads").summary(), "holds (1.17; published 1.15-1.20)");
+    assert_eq!(find("about halves").summary(), "holds (0.52; published about 0.5)");
+    assert_eq!(find("COOP's mean latency is lower").outcome, Outcome::Unclear);
+    assert_eq!(find("COOP's 99th percentile is lower").outcome, Outcome::Held);
     assert_eq!(find("latency is higher with COOP").outcome, Outcome::Held);
     assert!(!verdicts.iter().any(|verdict| verdict.finding.contains("higher with DEFER")));
-    assert_eq!(find("DEFER and fio").words, "DEFER did 1.07 (1.07 to 1.07) times as many as fio");
+    assert_eq!(find("DEFER and fio").words, "DEFER did 1.07 (1.07-1.07) times as many as fio");
     assert_eq!(
         find("A computation in the same thread reduces the reads a second of COOP").words,
-        "the rate was 0.34 (0.34 to 0.34) of that without load; the 99th percentile of their latency was 2.22 (2.22 to 2.22) times as high"
+        "the rate was 0.34 (0.34-0.34) of that without load; the 99th percentile of their latency was 2.22 (2.22-2.22) times as high"
     );
     assert_eq!(effects(&record).rows.len(), 4);
-    assert_eq!(Ring.tables(&record).len(), 2);
-    assert!(Ring.plots(&record).len() >= 4);
+    let titles: Vec<String> = Ring.plots(&record).iter().map(|plot| plot.title.clone()).collect();
+    assert_eq!(titles.len(), 9, "{titles:?}");
+    assert!(titles.contains(&"Mean latency, beside a busy process (depth 16)".to_owned()), "{titles:?}");
     for measure in [READS, LATENCY_MEAN, LATENCY_P99] {
         assert!(record.measure(measure).is_some());
     }
 }
 
 #[test]
+fn coop_is_shown_beside_the_documents_figures() {
+    let cells = [("alone", "plain", 100.0, 1.0), ("alone", "coop", 104.0, 1.0)];
+    let beside = [("process", "plain", 90.0, 2.0), ("process", "coop", 90.0, 1.0)];
+    let record = taken(&[&cells[..], &beside].concat());
+    let tables = Ring.tables(&record);
+    let titles: Vec<&str> = tables.iter().map(|table| table.title.as_str()).collect();
+    assert_eq!(
+        titles,
+        ["Depth 16", "COOP relative to the plain ring", "Effect of each load, relative to alone"]
+    );
+    let rows = [
+        ["16/alone", "1.04 (1.04-1.04)", "1.00 (1.00-1.00)", "1.00 (1.00-1.00)"],
+        ["16/process", "1.00 (1.00-1.00)", "1.00 (1.00-1.00)", "0.50 (0.50-0.50)"],
+        ["002: alone", "1.15-1.20", "below 1", "below 1"],
+        ["002: process", "", "below 1", "below 1"],
+    ];
+    assert_eq!(tables[1].rows, rows);
+    let verdicts = Ring.verdicts(&record);
+    let find = |part: &str| verdicts.iter().find(|verdict| verdict.finding.contains(part)).unwrap();
+    assert_eq!(find("COOP does more reads").answer(), "holds, smaller");
+}
+
+#[test]
+fn shares_of_the_processors_explain_what_a_busy_process_takes() {
+    let mut record = taken(&[("alone", "plain", 100.0, 1.0), ("process", "plain", 97.0, 1.0)]);
+    record.measures.extend(shares::measures(1, 1));
+    let shares: [&[(&str, f64)]; 2] = [
+        &[("readers_share", 0.31), ("readers_waited", 0.01)],
+        &[("readers_share", 0.3), ("readers_waited", 0.02), ("busy_share", 0.68), ("busy_beside", 1.0)],
+    ];
+    for (cell, shares) in record.cells.iter_mut().zip(shares) {
+        for run in &mut cell.runs {
+            run.figures.extend(shares.iter().map(|(name, share)| ((*name).to_owned(), *share)));
+        }
+    }
+    let verdicts = Ring.verdicts(&record);
+    let found = verdicts.iter().find(|verdict| verdict.finding.contains("about halves")).unwrap();
+    let words = "the rate was 0.97 (0.97-0.97) of that without load; of the processors' time readers ran for 0.31 alone \
+                 and 0.30 beside the busy processes, which ran for 0.68";
+    assert_eq!((found.outcome, found.words.as_str()), (Outcome::DidNotHold, words));
+    let tables = Ring.tables(&record);
+    let table = tables.iter().find(|table| table.title == "Shares of the processors").unwrap();
+    assert_eq!(
+        table.rows,
+        [
+            ["16/alone/plain", "0.31", "0.01", "", "", ""],
+            ["16/process/plain", "0.30", "0.02", "", "0.68", "1.00"]
+        ]
+    );
+    // The speeds stand in a table of their own.
+    assert!(tables[0].columns.iter().all(|column| !column.contains("share")), "{:?}", tables[0].columns);
+}
+
+/// A record in which another thread saw the median completion of each mode so late.
+fn seen(times: &[(&str, f64)]) -> Record {
+    let mut record = taken(&[]);
+    let run = self::record().cells[0].runs[0].clone();
+    for (mode, seconds) in times {
+        let parameters = [("depth", 1_u64.into()), ("load", "watched".into()), ("mode", (*mode).into())];
+        let mut cell = Cell::new(&parameters, State::AsItIs);
+        for round in 0..5 {
+            let figures = [(SEEN_P50, *seconds), (SEEN_P99, 2.0 * seconds), (SEEN_DURING, 0.25)];
+            let figures = figures.map(|(name, figure)| (name.to_owned(), figure)).into();
+            cell.runs.push(Run { round, figures, ..run.clone() });
+        }
+        record.cells.push(cell);
+    }
+    record
+}
+
+#[test]
+fn a_completion_that_another_thread_waits_for_is_judged() {
+    let record = seen(&[("plain", 1e-4), ("coop", 2e-3), ("defer", 5e-3)]);
+    let verdicts = Ring.verdicts(&record);
+    assert_eq!(verdicts.iter().map(|verdict| verdict.outcome).collect::<Vec<_>>(), [Outcome::Held; 2]);
+    assert_eq!(
+        verdicts[0].words,
+        "20.00 (20.00-20.00) times as late: after 2.00 ms (plain: 100 µs); a share of 0.25 was seen before the \
+         computation ended (plain: 0.25)"
+    );
+    let tables = Ring.tables(&record);
+    assert_eq!(tables.len(), 1, "{tables:?}");
+    assert_eq!((tables[0].rows.len(), Ring.plots(&record).len()), (3, 1));
+}
+
+#[test]
 fn every_finding_can_hold_or_not_or_be_unclear() {
     let mut cells = taken(&[]).cells;
     for load in ["alone", "process", "computation"] {
-        let modes = ["plain", "coop", "defer", "fio"].map(|mode| (load, mode, 1.0, 1.0));
+        let modes = ["plain", "coop", "defer", "registered", "fio"].map(|mode| (load, mode, 1.0, 1.0));
         cells.extend(taken(&modes).cells);
     }
+    cells.extend(seen(&["plain", "coop", "defer"].map(|mode| (mode, 1.0))).cells);
     every_verdict_goes_every_way(&Ring, cells, &taken(&[]).parameters);
 }
 
@@ -229,8 +388,8 @@ fn what_each_load_does_is_stated_for_coop_as_well_as_defer() {
                 let found = verdicts.iter().find(|verdict| verdict.finding == finding).unwrap();
                 let ratio = reads / 100.0;
                 let words = format!(
-                    "the rate was {ratio:.2} ({ratio:.2} to {ratio:.2}) of that without load; the 99th percentile of their latency \
-                     was 2.00 (2.00 to 2.00) times as high"
+                    "the rate was {ratio:.2} ({ratio:.2}-{ratio:.2}) of that without load; the 99th percentile of their latency \
+                     was 2.00 (2.00-2.00) times as high"
                 );
                 assert_eq!((found.outcome, &found.words), (outcome, &words));
             }

@@ -60,9 +60,11 @@ impl Plan {
                     ways.push(way(Some(*block), None));
                     continue;
                 }
+                // Document 003's own program copied in the smallest blocks, before and after several were in flight.
+                let is_flow = strategy == Strategy::RingBuffered && blocks.iter().min() == Some(block);
                 let is_taken = |depth: &&u64| {
                     let in_the_middle = *block == middle(&blocks) || **depth == middle(&depths);
-                    in_the_middle || settings.is_on("every-pair")
+                    in_the_middle || is_flow || settings.is_on("every-pair")
                 };
                 ways.extend(depths.iter().filter(is_taken).map(|depth| way(Some(*block), Some(*depth))));
             }

@@ -49,6 +49,10 @@ fn blocks_and_depths_cross_in_the_middle() {
             "one/warm/dd/1M",
         ]
     );
+    let given_buffered = [&[("strategies", "ring-buffered")][..], &given[1..]].concat();
+    let buffered = self::names(&plan("one", &given_buffered));
+    let in_flight = ["4K/1", "4K/4", "4K/64", "1M/1", "1M/4", "1M/64"];
+    assert_eq!(buffered[..6], in_flight.map(|name| format!("one/warm/ring-buffered/{name}")));
     let every = plan("one", &[&given[..], &[("every-pair", "yes")]].concat());
     assert_eq!(every.ways.len(), names.len() + 2);
     assert_eq!((middle(&[4, 1]), middle(&[64, 1, 8]), middle(&[])), (4, 8, 1));
@@ -109,7 +113,7 @@ fn taken(times: &[(&str, &str, Option<u64>, f64)]) -> Record {
         parameters.extend(depth.map(|depth| ("depth", depth.into())));
         let bytes = crate::settings::bytes(block).unwrap();
         let mut cell = Cell::new(&parameters, State::Warm).with("block_bytes", bytes.into());
-        if *strategy == "dd" {
+        if matches!(*strategy, "dd" | "splice" | "copy-file-range") {
             cell.base = Some(format!("one/warm/read-write/{block}"));
         }
         for round in 0..5 {
@@ -128,9 +132,13 @@ fn the_documents_findings_are_judged_by_the_figures() {
         ("read-write", "1M", None, 1.0),
         ("read-write", "4M", None, 1.5),
         ("copy-file-range", "1M", None, 1.2),
+        ("splice", "1M", None, 0.8),
+        ("ring-buffered", "4K", Some(1), 2.0),
+        ("ring-buffered", "4K", Some(64), 1.24),
         ("ring-buffered", "1M", Some(1), 2.0),
         ("ring-buffered", "1M", Some(8), 0.9),
         ("ring-buffered", "1M", Some(64), 0.8),
+        ("ring-registered", "1M", Some(8), 0.99),
         ("dd", "4K", None, 2.1),
         ("dd", "1M", None, 1.3),
     ]);
@@ -138,15 +146,39 @@ fn the_documents_findings_are_judged_by_the_figures() {
     let outcome =
         |part: &str| verdicts.iter().find(|verdict| verdict.finding.contains(part)).unwrap().outcome;
     assert_eq!(outcome("copy_file_range copies one file"), Outcome::DidNotHold);
+    assert_eq!(outcome("splice copies one file"), Outcome::Held);
+    assert_eq!(outcome("sendfile copies one file"), Outcome::NotMeasured);
+    assert_eq!(outcome("Registered buffers"), Outcome::DidNotHold);
     assert_eq!(outcome("Larger blocks help"), Outcome::Held);
     assert_eq!(outcome("gain nothing"), Outcome::DidNotHold);
-    assert_eq!(outcome("ring-buffered: 64 blocks"), Outcome::Held);
+    let summary =
+        |part: &str| verdicts.iter().find(|verdict| verdict.finding.contains(part)).unwrap().summary();
+    assert_eq!(summary("ring-buffered: 64 blocks of 4K"), "holds (0.62; published 0.62)");
+    assert_eq!(summary("ring-buffered: 64 blocks of 1M"), "holds, larger (0.40; published 0.62)");
     assert_eq!(outcome("ring-direct: 64 blocks"), Outcome::NotMeasured);
     assert_eq!(outcome("one/warm/dd/4K takes as long"), Outcome::Held);
     assert_eq!(outcome("one/warm/dd/1M takes as long"), Outcome::DidNotHold);
     let tables = Strategies.tables(&record);
-    assert_eq!(tables[0].title, "One file of 128M, warm");
-    assert_eq!(tables[1].rows[1][4..], ["1.30", "no"]);
+    let titles: Vec<&str> = tables.iter().map(|table| table.title.as_str()).collect();
+    assert_eq!(
+        titles,
+        [
+            "One file of 128M, warm",
+            "Each call beside read(2) and write(2) of the same block (one, warm)",
+            "One block of one file in flight, and several",
+            "Plain programs that make the same calls"
+        ]
+    );
+    assert_eq!(
+        tables[1].rows,
+        [
+            ["copy-file-range/1M", "1.20 (1.20-1.20)", "1.20 (1.20-1.20)"],
+            ["splice/1M", "0.80 (0.80-0.80)", "0.80 (0.80-0.80)"]
+        ]
+    );
+    let flow = ["warm/4K", "2.00 s (2.00-2.00)", "1.24 s (1.24-1.24)", "0.62 (0.62-0.62)", "0.62"];
+    assert_eq!((tables[2].rows.len(), &tables[2].rows[0][..]), (2, &flow.map(str::to_owned)[..]));
+    assert_eq!(tables[3].rows[1][4..], ["1.30", "no"]);
     assert_eq!(Strategies.plots(&record).len(), 8);
 }
 

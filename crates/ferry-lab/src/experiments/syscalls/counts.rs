@@ -31,26 +31,29 @@ impl Counts {
     }
 }
 
-/// The counters that `ferry cp --stats=json` printed in its last line, by the measures' names; and `bytes`.
+/// The counters that `ferry cp --stats=json`, or one of the documents' programs with `--stats`, printed in its last
+/// line, by the measures' names. Those of `ferry cp` include `bytes`.
 pub(super) fn of_program(printed: &str) -> Result<Figures, Failure> {
     let line = printed.trim_end().lines().last().unwrap_or_default();
     let said: Value = serde_json::from_str(line)
         .map_err(|error| Failure::Run(format!("its statistics are not JSON ({error})")))?;
-    let number = |key: &str| {
-        let found = said.get(key).and_then(Value::as_u64);
-        found.ok_or_else(|| Failure::Run(format!("its statistics lack '{key}'")))
-    };
-    let requests = number("submitted")?.saturating_add(number("ring_upkeep")?);
+    let known = |key: &str| said.get(key).and_then(Value::as_u64);
+    let number = |key: &str| known(key).ok_or_else(|| Failure::Run(format!("its statistics lack '{key}'")));
+    let submitted = number("submitted")?;
+    let requests = submitted.saturating_add(number("ring_upkeep")?);
     let mut figures = Figures::from([
         ("ring_enters".to_owned(), real(number("ring_enters")?)),
         ("requests".to_owned(), real(requests)),
-        ("bytes".to_owned(), real(number("bytes")?)),
     ]);
-    if let Some(each) = said.get("operations_per_submission").and_then(Value::as_f64) {
-        figures.insert("operations_per_submission".to_owned(), each);
-    }
-    if let Some(handovers) = said.get("kernel_worker_handovers").and_then(Value::as_u64) {
-        figures.insert("handovers".to_owned(), real(handovers));
-    }
+    let each = said.get("operations_per_submission").and_then(Value::as_f64).or_else(|| {
+        let submissions = known("submissions").filter(|count| *count > 0)?;
+        Some(real(submitted) / real(submissions))
+    });
+    let others = [
+        ("bytes", known("bytes").map(real)),
+        ("operations_per_submission", each),
+        ("handovers", known("kernel_worker_handovers").map(real)),
+    ];
+    figures.extend(others.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
     Ok(figures)
 }

@@ -14,11 +14,16 @@ use crate::record::Cell;
 use crate::session::Session;
 
 pub(super) const ROUTES: [&str; 4] = ["inline", "ring", "pool", "auto"];
-pub(super) const CASES: &[&str] = &["buffered", "two-devices", "small-memory", "durable", LATENCY];
-/// The case's name.
+pub(super) const CASES: &[&str] =
+    &["buffered", "two-devices", "small-memory", "durable", LATENCY, BESIDE_READ, BESIDE_SYNC];
+/// A reader beside a copy by another process.
 pub(super) const LATENCY: &str = "latency";
-/// The route of the reader alone.
-pub(super) const ALONE: &str = "no copy";
+/// A fiber that ticks beside a long read of another fiber in its worker.
+pub(super) const BESIDE_READ: &str = "beside-read";
+/// A fiber that ticks beside an fsync(2) of another fiber in its worker.
+pub(super) const BESIDE_SYNC: &str = "beside-sync";
+/// The route of a reader or a fiber with nothing beside it.
+pub(super) const ALONE: &str = "alone";
 
 /// A tree that is made when the first case needs it.
 pub(super) struct Source {

@@ -32,7 +32,7 @@ pub(super) fn take(session: &mut Session<'_>, source: &mut Source) -> Result<(),
         let message =
             format!("the latency case takes the 99th percentile of only {} reads a run", plain(real(least)));
         let advice = format!("this is close to the maximum: use --reads {}", plain(real(ENOUGH_READS)));
-        session.warn(Warning::note(WarningKind::FewRuns, message, advice));
+        session.warn(Warning::note(WarningKind::Experiment, message, advice));
     }
     let routes = routes(session, LATENCY, State::Warm);
     let alone = Cell::new(&[("case", LATENCY.into()), ("route", ALONE.into())], State::AsItIs);

@@ -1,16 +1,18 @@
 use std::path::Path;
 
 use super::When;
-use super::fixtures::{Parent, parents};
+use super::fixtures::{Group, Version, groups_in, within};
 use super::held::Held;
 use super::reader::{Reader, figures};
 use crate::cache::State;
+use crate::command::Stranger;
 use crate::experiment::Experiment;
 use crate::experiments::tests::every_verdict_goes_every_way;
 use crate::needs::Need;
 use crate::record::tests::record;
 use crate::record::{Cell, Figures, Record, Run, Scale};
 use crate::settings::Settings;
+use crate::stop::Stop;
 use crate::verdict::Outcome;
 
 #[test]
@@ -39,16 +41,41 @@ fn what_cannot_be_made_or_undone_is_told() {
 #[test]
 fn places_for_a_cgroup_are_found_in_both_versions() {
     let first = "30 20 0:27 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory\n\
-                 31 20 0:28 / /sys/fs/cgroup/cpu rw,relatime - cgroup cgroup rw,cpu\n";
-    let found = parents(first, "4:memory:/a/b\n0::/\n");
-    let parent = |path: &str, limit_file| Parent { folder: Path::new(path).to_owned(), limit_file };
-    let v1 = "memory.limit_in_bytes";
-    assert_eq!(found, [parent("/sys/fs/cgroup/memory/a/b", v1), parent("/sys/fs/cgroup/memory", v1)]);
+                 31 20 0:28 / /sys/fs/cgroup/blkio rw,relatime - cgroup cgroup rw,blkio\n";
+    let group = |path: &str, version| Group { folder: Path::new(path).to_owned(), version };
+    let found = groups_in(first, "4:memory:/a/b\n7:blkio:/\n0::/\n", "memory");
+    let memory = "/sys/fs/cgroup/memory";
+    assert_eq!(found, [group(&format!("{memory}/a/b"), Version::First), group(memory, Version::First)]);
+    let found = groups_in(first, "4:memory:/a/b\n7:blkio:/\n0::/\n", "blkio");
+    assert_eq!(found, [group("/sys/fs/cgroup/blkio", Version::First)]);
     let second = "30 20 0:27 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n";
-    let found = parents(second, "0::/user.slice\n");
-    let v2 = "memory.max";
-    assert_eq!(found, [parent("/sys/fs/cgroup/user.slice", v2), parent("/sys/fs/cgroup", v2)]);
-    assert_eq!(parents("", ""), []);
+    let found = groups_in(second, "0::/user.slice\n", "memory");
+    let version = Version::Second;
+    assert_eq!(found, [group("/sys/fs/cgroup/user.slice", version), group("/sys/fs/cgroup", version)]);
+    assert_eq!(groups_in("", "", "memory"), []);
+}
+
+#[test]
+fn a_group_of_version_2_hands_down_what_is_enabled() {
+    let place = tempfile::tempdir().unwrap();
+    std::fs::write(place.path().join("cgroup.subtree_control"), "cpu io\n").unwrap();
+    let group = |version| Group { folder: place.path().to_owned(), version };
+    assert!(group(Version::Second).hands_down("io") && !group(Version::Second).hands_down("memory"));
+    assert!(group(Version::First).hands_down("memory"));
+    let gone = Group { folder: place.path().join("none"), version: Version::First };
+    assert!(!gone.hands_down("memory"));
+}
+
+#[test]
+fn a_command_enters_its_cgroup_first() {
+    let place = tempfile::tempdir().unwrap();
+    let processes = place.path().join("cgroup.procs");
+    std::fs::write(&processes, "").unwrap();
+    let stop = Stop::on_signals().unwrap();
+    let command = within(&processes, &Stranger::new("echo".as_ref(), &["{source}", "a b"]));
+    let returned = command.run("/one".as_ref(), "/two".as_ref(), &stop).unwrap();
+    assert_eq!(returned.printed, "/one a b\n");
+    assert_eq!(std::fs::read_to_string(&processes).unwrap(), "0\n");
 }
 
 #[test]
@@ -83,7 +110,7 @@ fn taken(times: &[(&str, &str, f64)]) -> Record {
     for (case, route, seconds) in times {
         let mut cell = Cell::new(&[("case", (*case).into()), ("route", (*route).into())], State::Warm);
         for round in 0..6 {
-            let names = ["returned_s", "durable_s", "read_p99_s"];
+            let names = ["returned_s", "durable_s", "read_p99_s", "tick_p99_s"];
             let mut figures: Figures = names.iter().map(|name| ((*name).to_owned(), *seconds)).collect();
             figures.insert("reads".to_owned(), 1000.0 + *seconds);
             cell.runs.push(Run { round, figures, ..run.clone() });
@@ -125,7 +152,7 @@ fn latency(alone: f64, inline: f64, ring: f64) -> [(Outcome, String); 2] {
         ("latency", "inline", inline),
         ("latency", "ring", ring),
         ("latency", "pool", 0.7),
-        ("latency", "no copy", alone),
+        ("latency", "alone", alone),
     ]);
     let verdicts = When.verdicts(&record);
     ["delays a reader", "lowers latency"].map(|part| {
@@ -140,18 +167,55 @@ fn a_reader_is_compared_with_itself_alone() {
     assert_eq!((blocked.0, helped.0), (Outcome::Held, Outcome::Held));
     assert_eq!(
         blocked.1,
-        "the 99th percentile was 4.00 (4.00 to 4.00) times that without a copy (250 ms), with at least 1,000 reads a run"
+        "the 99th percentile was 4.00 (4.00-4.00) times that without a copy (250 ms), with at least 1,000 reads a run"
     );
     assert_eq!(
         helped.1,
-        "a reader's 99th percentile beside the copy on the ring was 0.50 (0.50 to 0.50) times that of plain calls, on \
-         the pool 0.70 (0.70 to 0.70); it was 2.00 (2.00 to 2.00) times that without a copy"
+        "a reader's 99th percentile beside the copy on the ring was 0.50 (0.50-0.50) times that of plain calls, on \
+         the pool 0.70 (0.70-0.70); it was 2.00 (2.00-2.00) times that without a copy"
     );
     let [blocked, helped] = latency(1.0, 1.0, 0.5);
     assert_eq!((blocked.0, helped.0), (Outcome::Unclear, Outcome::Unclear));
     assert!(helped.1.ends_with("; inline calls may not have blocked the reader at all"), "{}", helped.1);
     let [blocked, helped] = latency(2.0, 1.0, 1.5);
     assert_eq!((blocked.0, helped.0), (Outcome::DidNotHold, Outcome::DidNotHold));
+}
+
+#[test]
+fn a_tick_is_compared_with_itself_alone() {
+    let record = taken(&[
+        ("beside-sync", "inline", 0.02),
+        ("beside-sync", "ring", 0.001),
+        ("beside-sync", "pool", 0.002),
+        ("beside-sync", "alone", 0.0001),
+        ("beside-read", "inline", 0.0001),
+        ("beside-read", "ring", 0.00005),
+        ("beside-read", "alone", 0.0001),
+    ]);
+    let verdicts = When.verdicts(&record);
+    let find = |part: &str| verdicts.iter().find(|verdict| verdict.finding.contains(part)).unwrap();
+    let delayed = find("An fsync(2) by a plain call");
+    assert_eq!(
+        (delayed.outcome, delayed.words.as_str()),
+        (
+            Outcome::Held,
+            "the 99th percentile of a tick's delay was 200.00 (200.00-200.00) times that alone (20.0 ms, alone 100 µs)"
+        )
+    );
+    let helped = find("An fsync(2) on the ring");
+    assert_eq!(
+        (helped.outcome, helped.words.as_str()),
+        (
+            Outcome::Held,
+            "the 99th percentile of a tick's delay on the ring was 0.050 (0.050-0.050) times that of plain calls, on \
+             the pool 0.10 (0.10-0.10); it was 10.00 (10.00-10.00) times that alone"
+        )
+    );
+    // Nothing was delayed, so nothing is known.
+    assert_eq!(find("A long cold read by a plain call").outcome, Outcome::Unclear);
+    let helped = find("A long cold read on the ring");
+    assert_eq!(helped.outcome, Outcome::Unclear);
+    assert!(helped.words.ends_with("; plain calls may not have delayed them at all"), "{}", helped.words);
 }
 
 #[test]
@@ -163,7 +227,8 @@ fn room_for_images_and_copies_is_needed() {
 
 #[test]
 fn every_finding_can_hold_or_not_or_be_unclear() {
-    let mut cells = taken(&[("latency", "no copy", 1.0)]).cells;
+    let alone = ["latency", "beside-read", "beside-sync"].map(|case| (case, "alone", 1.0));
+    let mut cells = taken(&alone).cells;
     for case in super::CASES {
         cells.extend(taken(&super::ROUTES.map(|route| (*case, route, 1.0))).cells);
     }

@@ -1,6 +1,6 @@
 //! Statements of document 003 about where asynchronous I/O helps.
 
-use super::cases::{ALONE, CASES, LATENCY};
+use super::cases::{ALONE, BESIDE_READ, BESIDE_SYNC, CASES, LATENCY};
 use crate::record::Record;
 use crate::statistics::Interval;
 use crate::units::{figure, plain};
@@ -19,6 +19,7 @@ pub(super) fn measures_of(case: &str) -> &'static [&'static str; 1] {
     match case {
         "two-devices" => &["durable_s"],
         LATENCY => &["read_p99_s"],
+        BESIDE_READ | BESIDE_SYNC => &["tick_p99_s"],
         _ => &["returned_s"],
     }
 }
@@ -53,6 +54,8 @@ pub(super) fn all(record: &Record) -> Vec<Verdict> {
         })
     }));
     verdicts.extend(latency(record));
+    verdicts.extend(same_worker(record, BESIDE_READ, "A long cold read"));
+    verdicts.extend(same_worker(record, BESIDE_SYNC, "An fsync(2)"));
     verdicts.extend(CASES.iter().filter_map(|case| choice(record, case)));
     verdicts
 }
@@ -89,12 +92,60 @@ fn latency(record: &Record) -> [Verdict; 2] {
             format!("{what} on the ring was {} times that of plain calls{pool}{times}", interval(ratio))
         },
     );
-    // If inline calls do not block the reader, a better figure says nothing about blocking.
-    if helped.outcome == Outcome::Held && matches!(blocked.outcome, Outcome::DidNotHold | Outcome::Unclear) {
-        helped.outcome = Outcome::Unclear;
-        helped.words += "; inline calls may not have blocked the reader at all";
-    }
+    not_unless(&blocked, &mut helped, "; inline calls may not have blocked the reader at all");
     [blocked, helped]
+}
+
+/// The effect of a long operation on the other fibers of its worker, and the ring's effect on that.
+fn same_worker(record: &Record, case: &str, what: &str) -> [Verdict; 2] {
+    let by_alone = |route: &str| ratio(record, case, ALONE, route);
+    let median = |route: &str| {
+        let cell = record.find(&[("case", case), ("route", route)]);
+        let p99 = cell.and_then(|cell| record.summary(cell, measure_of(case)));
+        p99.map(|found| figure(found.median.middle, "s")).unwrap_or_default()
+    };
+    let delayed = Verdict::above(
+        "003",
+        &format!("{what} by a plain call delays the other fibers of its worker"),
+        by_alone("inline"),
+        1.0,
+        |ratio| {
+            format!(
+                "{} was {} times that alone ({}, alone {})",
+                what_of(case),
+                interval(ratio),
+                median("inline"),
+                median(ALONE)
+            )
+        },
+    );
+    let mut helped = Verdict::below(
+        "003",
+        &format!("{what} on the ring delays the other fibers of its worker less than a plain call"),
+        ratio(record, case, "inline", "ring"),
+        1.0,
+        |ratio| {
+            let times = by_alone("ring");
+            let times = times.map(|times| format!("; it was {} times that alone", interval(&times)));
+            let (pool, times) = (pool(record, case), times.unwrap_or_default());
+            format!(
+                "{} on the ring was {} times that of plain calls{pool}{times}",
+                what_of(case),
+                interval(ratio)
+            )
+        },
+    );
+    not_unless(&delayed, &mut helped, "; plain calls may not have delayed them at all");
+    [delayed, helped]
+}
+
+/// If plain calls delay nothing, a better figure says nothing about delays.
+fn not_unless(delayed: &Verdict, helped: &mut Verdict, words: &str) {
+    let is_delayed = !matches!(delayed.outcome, Outcome::DidNotHold | Outcome::Unclear);
+    if helped.outcome == Outcome::Held && !is_delayed {
+        helped.outcome = Outcome::Unclear;
+        helped.words += words;
+    }
 }
 
 /// Reads in the run with the fewest.
@@ -111,6 +162,7 @@ fn ratio(record: &Record, case: &str, base: &str, other: &str) -> Option<Interva
 fn what_of(case: &str) -> &'static str {
     match measure_of(case) {
         "read_p99_s" => "a reader's 99th percentile beside the copy",
+        "tick_p99_s" => "the 99th percentile of a tick's delay",
         "durable_s" => "the time until it was durable",
         _ => "the time",
     }

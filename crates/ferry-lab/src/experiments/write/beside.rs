@@ -1,7 +1,7 @@
-//! The sinks' percentiles in the format of document 001, beside the document's own.
+//! The sinks' percentiles in the format of document 001, above the document's own.
 
 use crate::published;
-use crate::record::Record;
+use crate::record::{Cell, Record};
 use crate::statistics::percentile;
 use crate::table::Table;
 use crate::units::figure;
@@ -9,24 +9,40 @@ use crate::units::figure;
 pub(super) const OVERWRITE: &str = "overwrite";
 pub(super) const DOWNLOAD: &str = "download";
 
+/// A row for each cell, with a row for the time until its last write was queued, and one for the document's figures
+/// below the first cell of each sink.
 pub(super) fn beside_published(record: &Record) -> Table {
-    let columns = ["", "n", "P0", "p50", "p90", "p100", "published: n", "P0", "p50", "p90", "p100"];
-    let mut table = Table::new("Document 001, here and as published (time until all was written)", &columns);
+    let columns = ["time until all was written", "n", "P0", "p50", "p90", "p100"];
+    let mut table = Table::new("Document 001's table, here and as published", &columns);
+    let mut shown = Vec::new();
     for cell in &record.cells {
-        let mut figures = cell.figures("returned_s");
-        if figures.is_empty() {
-            continue;
+        let Some(completed) = percentiles(cell, "returned_s") else { continue };
+        table.row(named(&cell.name, completed));
+        if let Some(queued) = percentiles(cell, "queued_s") {
+            table.row(named("  until queued", queued));
         }
-        figures.sort_by(f64::total_cmp);
-        let mut row = vec![cell.name.clone(), figures.len().to_string()];
-        row.extend([0, 500, 900, 1000].map(|permille| figure(percentile(&figures, permille), "s")));
-        match published_row(&cell.text("operation"), &cell.text("sink")) {
-            Some(known) => row.extend(known),
-            None => row.resize(columns.len(), String::new()),
+        let known = (cell.text("operation"), cell.text("sink"));
+        if let Some(row) = published_row(&known.0, &known.1).filter(|_| !shown.contains(&known)) {
+            table.row(named("  published", row));
         }
-        table.row(row);
+        shown.push(known);
     }
     table
+}
+
+fn named(name: &str, figures: Vec<String>) -> Vec<String> {
+    std::iter::once(name.to_owned()).chain(figures).collect()
+}
+
+/// The number of figures of a measure, and their percentiles as in the document.
+fn percentiles(cell: &Cell, measure: &str) -> Option<Vec<String>> {
+    let mut figures = cell.figures(measure);
+    if figures.is_empty() {
+        return None;
+    }
+    figures.sort_by(f64::total_cmp);
+    let texts = [0, 500, 900, 1000].map(|permille| figure(percentile(&figures, permille), "s"));
+    Some(std::iter::once(figures.len().to_string()).chain(texts).collect())
 }
 
 fn published_row(operation: &str, sink: &str) -> Option<Vec<String>> {

@@ -10,12 +10,14 @@ use std::time::{Duration, Instant};
 use super::content::Stamped;
 use super::http::Url;
 use crate::error::Failure;
-use crate::units::real;
+use crate::units::{real, real_count};
 
 /// Bytes of one write.
 const PIECE: usize = 64 << 10;
 /// Maximum time in which a client receives nothing.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Delay that later pieces make up for, because sleeps end late.
+pub(super) const CREDIT: Duration = Duration::from_millis(1);
 
 /// A server; stopped on drop.
 pub(super) struct Server {
@@ -25,7 +27,8 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Serves `size` bytes generated from `seed`, at most `rate` bytes a second; 0 means without a limit.
+    /// Serves `size` bytes generated from `seed` like a link of `rate` bytes a second: time in which the client does not
+    /// receive is lost. 0 means without a limit.
     ///
     /// # Errors
     /// If no loopback port is available.
@@ -77,16 +80,24 @@ fn answer(client: &TcpStream, is_over: &AtomicBool, mut content: Stamped, rate: 
     let mut client = client;
     let size = content.size();
     write!(client, "HTTP/1.1 200 OK\r\nContent-Length: {size}\r\nConnection: close\r\n\r\n")?;
-    let (start, mut sent) = (Instant::now(), 0);
+    let (mut due, mut sent) = (Instant::now(), 0);
     let mut piece = vec![0; PIECE];
     while sent < size && !is_over.load(Ordering::SeqCst) {
         let count = content.next(&mut piece);
         client.write_all(&piece[..count])?;
         sent += u64::try_from(count).unwrap_or(0);
         if rate > 0 {
-            let due = start + Duration::from_secs_f64(real(sent) / real(rate));
+            let takes = Duration::from_secs_f64(real_count(count) / real(rate));
+            due = next_due(due, takes, Instant::now());
             std::thread::sleep(due.saturating_duration_since(Instant::now()));
         }
     }
     Ok(())
+}
+
+/// Returns the time at which a link has sent a piece, and can take the next one. It took the piece at `due`, and needs
+/// `takes` for it. The piece had left the server at `now`, which is later if the client did not receive.
+pub(super) fn next_due(due: Instant, takes: Duration, now: Instant) -> Instant {
+    let sent = due + takes;
+    now.checked_sub(CREDIT).map_or(sent, |received| sent.max(received))
 }

@@ -6,6 +6,7 @@
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::Path;
+use std::time::Instant;
 
 use ferry_io::{Backend, File, Io, Name, OpenHow, Options, RouteChoice, give_way, scope};
 
@@ -15,6 +16,10 @@ use crate::stop::Stop;
 
 /// Unit of direct writes.
 const PAGE: usize = 4096;
+/// Most blocks in flight: entries of a ring.
+const MOST_BLOCKS: usize = 32_768;
+/// Most threads of the pool.
+const MOST_THREADS: usize = 1024;
 
 /// A way to write a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,18 +34,21 @@ pub(super) enum Sink {
     DirectPipelined,
     /// The ring, through the page cache.
     Ring,
+    /// The same with all blocks in flight. It can only overwrite, because a download has not all blocks at once.
+    RingAll,
     /// The ring, O_DIRECT.
     RingDirect,
 }
 
 impl Sink {
     /// All sinks with their names.
-    pub(super) const ALL: [(&'static str, Self); 6] = [
+    pub(super) const ALL: [(&'static str, Self); 7] = [
         ("control", Self::Control),
         ("dd", Self::Dd),
         ("direct", Self::Direct),
         ("direct-pipelined", Self::DirectPipelined),
         ("ring", Self::Ring),
+        ("ring-all", Self::RingAll),
         ("ring-direct", Self::RingDirect),
     ];
 
@@ -53,10 +61,15 @@ impl Sink {
     }
 
     pub(super) fn needs_ring(self) -> bool {
-        matches!(self, Self::Ring | Self::RingDirect)
+        matches!(self, Self::Ring | Self::RingAll | Self::RingDirect)
     }
 
-    /// Returns true if several blocks are in flight.
+    /// Returns true if it can't download.
+    pub(super) fn only_overwrites(self) -> bool {
+        matches!(self, Self::Dd | Self::RingAll)
+    }
+
+    /// Returns true if the option for the number of blocks in flight applies.
     pub(super) fn has_depth(self) -> bool {
         matches!(self, Self::DirectPipelined | Self::Ring | Self::RingDirect)
     }
@@ -94,17 +107,25 @@ pub(super) struct SinkOptions {
     pub(super) depth: usize,
 }
 
-/// Writes the whole source over the file, which exists, and returns after the last write.
+impl SinkOptions {
+    /// Returns the reason why no ring holds that many blocks.
+    pub(super) fn too_many_blocks(&self) -> Option<String> {
+        let is_too_many = self.depth > MOST_BLOCKS;
+        is_too_many.then(|| format!("a ring has at most {MOST_BLOCKS} entries; take larger blocks"))
+    }
+}
+
+/// Writes the whole source over the file, which exists. Returns, after the last write, the time at which it was queued.
 ///
 /// # Errors
 /// The first failure of the source or of a write.
-pub(super) fn pour(how: &SinkOptions, source: Source, folder: &Path, name: &str) -> Result<(), Failure> {
+pub(super) fn pour(how: &SinkOptions, source: Source, folder: &Path, name: &str) -> Result<Instant, Failure> {
     let (backend, route) = match how.sink {
         // dd runs as a command of its own.
         Sink::Control | Sink::Dd => return plainly(how, source, &folder.join(name)),
         Sink::Direct => (Backend::Posix, RouteChoice::Inline),
         Sink::DirectPipelined => (Backend::Posix, RouteChoice::Pool),
-        Sink::Ring | Sink::RingDirect => (Backend::Uring, RouteChoice::Ring),
+        Sink::Ring | Sink::RingAll | Sink::RingDirect => (Backend::Uring, RouteChoice::Ring),
     };
     let entries = u32::try_from(how.depth).unwrap_or(u32::MAX).next_power_of_two();
     let options = Options {
@@ -112,7 +133,7 @@ pub(super) fn pour(how: &SinkOptions, source: Source, folder: &Path, name: &str)
         blocks: how.depth,
         block_size: how.block_bytes,
         workers: NonZeroUsize::MIN,
-        pool_threads: how.depth,
+        pool_threads: how.depth.min(MOST_THREADS),
         backend,
         route,
         ..Options::default()
@@ -131,28 +152,30 @@ fn failed(error: ferry_io::Error) -> Failure {
     Failure::Run(format!("writing failed: {error}"))
 }
 
-fn plainly(how: &SinkOptions, mut source: Source, path: &Path) -> Result<(), Failure> {
+fn plainly(how: &SinkOptions, mut source: Source, path: &Path) -> Result<Instant, Failure> {
     let failed = |error: std::io::Error| Failure::file("write", path, &error);
     let mut file = std::fs::File::options().write(true).open(path).map_err(failed)?;
     let mut block = vec![0; how.block_bytes];
+    let mut queued = Instant::now();
     loop {
         let count = source.fill(&mut block)?;
         if count == 0 {
-            return Ok(());
+            return Ok(queued);
         }
+        queued = Instant::now();
         file.write_all(&block[..count]).map_err(failed)?;
     }
 }
 
 /// Writes with as many blocks in flight as the pool holds.
-async fn in_blocks(io: &Io, file: &File, mut source: Source, is_direct: bool) -> Result<(), Failure> {
-    let size = scope(async |scope| {
-        let mut at = 0;
+async fn in_blocks(io: &Io, file: &File, mut source: Source, is_direct: bool) -> Result<Instant, Failure> {
+    let (size, queued) = scope(async |scope| {
+        let (mut at, mut queued) = (0, Instant::now());
         loop {
             let mut block = io.block().await.map_err(failed)?;
             let count = source.fill(block.as_mut_capacity())?;
             if count == 0 {
-                return Ok(at);
+                return Ok((at, queued));
             }
             // The last block of a direct file is padded to a page and truncated afterwards.
             let filled = if is_direct { count.next_multiple_of(PAGE) } else { count };
@@ -161,6 +184,7 @@ async fn in_blocks(io: &Io, file: &File, mut source: Source, is_direct: bool) ->
             let file = file.clone();
             scope.spawn(async move { file.write_all_at(block, at).await.1.map_err(failed) });
             at += u64::try_from(count).unwrap_or(0);
+            queued = Instant::now();
             // Reading the source may block on the network, so queued writes are submitted first.
             give_way().await;
         }
@@ -170,5 +194,5 @@ async fn in_blocks(io: &Io, file: &File, mut source: Source, is_direct: bool) ->
     if is_direct && !size.is_multiple_of(page) {
         file.truncate(size).await.map_err(failed)?;
     }
-    Ok(())
+    Ok(queued)
 }

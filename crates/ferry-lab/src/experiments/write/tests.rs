@@ -1,11 +1,14 @@
 use std::io::{BufRead, BufReader, Read, Write as _};
 use std::net::TcpListener;
+use std::time::{Duration, Instant};
 
+use super::cells::{Workload, cells};
 use super::content::{Content, Stamped};
 use super::http::{Download, Rest, Url, rest};
-use super::server::Server;
+use super::rates::Rate;
+use super::server::{CREDIT, Server, next_due};
 use super::sink::{Sink, SinkOptions, Source, pour};
-use super::{Write, beside_published, cells};
+use super::{Write, beside_published};
 use crate::experiment::Experiment;
 use crate::experiments::tests::every_verdict_goes_every_way;
 use crate::needs::{Need, has_direct_io, ring};
@@ -221,13 +224,17 @@ fn once(answer: String) -> (Url, std::thread::JoinHandle<()>) {
 #[test]
 fn each_sink_is_a_cell() {
     let all = settings(&[("depths", "4,16")]);
-    let names: Vec<String> = cells("download", &all).into_iter().map(|(cell, _)| cell.name).collect();
-    assert_eq!(names.len(), 8);
-    assert_eq!(
-        (names[0].as_str(), names[2].as_str()),
-        ("download/control/1M", "download/direct-pipelined/1M/4")
-    );
-    assert_eq!(cells("overwrite", &all).len(), 9);
+    let names = |rate| -> Vec<String> {
+        cells("download", rate, &all).into_iter().map(|(cell, _)| cell.name).collect()
+    };
+    assert_eq!(names(None).len(), 8);
+    assert_eq!(names(None)[2], "download/direct-pipelined/1M/4");
+    assert_eq!(names(Some(Rate::OfDevice(50)))[0], "download/50%/control/1M");
+    let overwrites = cells("overwrite", None, &all);
+    assert_eq!(overwrites.len(), 10);
+    // All of 1 GiB in blocks of 1 MiB.
+    let (queued, how) = overwrites.iter().find(|(_, how)| how.sink == Sink::RingAll).unwrap();
+    assert_eq!((queued.name.as_str(), how.depth), ("overwrite/ring-all/1M", 1024));
     let needs = Write.needs(&settings(&[("url", "http://a/"), ("operations", "download")])).unwrap();
     assert_eq!(needs, [Need::Space { bytes: 0, entries: 2 }]);
     let given = settings(&[("block-sizes", "5000")]);
@@ -235,22 +242,38 @@ fn each_sink_is_a_cell() {
 }
 
 #[test]
+fn a_ring_does_not_hold_every_file() {
+    let reason = |block: &str| {
+        let settings = settings(&[("size", "1G"), ("block-sizes", block)]);
+        let cells = cells("overwrite", None, &settings);
+        cells.into_iter().find(|(_, how)| how.sink == Sink::RingAll).unwrap().1.too_many_blocks()
+    };
+    assert_eq!(reason("32K"), None);
+    assert_eq!(reason("28K"), Some("a ring has at most 32768 entries; take larger blocks".to_owned()));
+}
+
+#[test]
 fn the_published_table_stands_beside_ours() {
     let mut record = record();
     let run = record.cells[0].runs[0].clone();
-    record.cells = cells("overwrite", &settings(&[])).into_iter().map(|(cell, _)| cell).collect();
+    record.cells = cells("overwrite", None, &settings(&[])).into_iter().map(|(cell, _)| cell).collect();
     for (index, seconds) in [(0, 10.0), (1, 10.1), (2, 15.0), (3, 9.0), (4, 12.0)] {
         for round in 0..5 {
-            let figures =
+            let mut figures =
                 Figures::from([("returned_s".to_owned(), seconds), ("durable_s".to_owned(), seconds)]);
+            if index == 4 {
+                figures.insert("queued_s".to_owned(), 6.0);
+            }
             record.cells[index].runs.push(crate::record::Run { round, figures, ..run.clone() });
         }
     }
     let rows = beside_published(&record).rows;
-    let row = ["overwrite/direct/1M", "5", "15.0 s", "15.0 s", "15.0 s", "15.0 s"];
-    let published = ["100", "76.4 s", "77.6 s", "77.6 s", "77.6 s"];
-    assert_eq!(rows[2], [&row[..], &published[..]].concat());
-    assert_eq!(rows[1][6..8], ["100", "56.7 s"]);
+    assert_eq!(rows[3][..3], ["  published", "100", "56.7 s"]);
+    assert_eq!(rows[4], ["overwrite/direct/1M", "5", "15.0 s", "15.0 s", "15.0 s", "15.0 s"]);
+    assert_eq!(rows[5], ["  published", "100", "76.4 s", "77.6 s", "77.6 s", "77.6 s"]);
+    assert_eq!(rows[6][0], "overwrite/direct-pipelined/1M/16");
+    assert_eq!(rows[8], ["  until queued", "5", "6.00 s", "6.00 s", "6.00 s", "6.00 s"]);
+    assert_eq!(rows.len(), 10);
     let verdicts = Write.verdicts(&record);
     let outcome =
         |part: &str| verdicts.iter().find(|verdict| verdict.finding.contains(part)).unwrap().outcome;
@@ -265,6 +288,70 @@ fn the_published_table_stands_beside_ours() {
 #[test]
 fn every_finding_can_hold_or_not_or_be_unclear() {
     let settings = settings(&[]);
-    let all = ["overwrite", "download"].map(|operation| cells(operation, &settings)).concat();
+    let rates = [Rate::Unlimited, Rate::OfDevice(50)].map(Some);
+    let downloads = rates.map(|rate| cells("download", rate, &settings)).concat();
+    let all = [cells("overwrite", None, &settings), downloads].concat();
     every_verdict_goes_every_way(&Write, all.into_iter().map(|(cell, _)| cell).collect(), settings.values());
+}
+
+#[test]
+fn a_rate_is_a_percentage_or_bytes_a_second() {
+    for (text, rate, name, a_second) in [
+        ("0", Rate::Unlimited, "unlimited", 0),
+        ("unlimited", Rate::Unlimited, "unlimited", 0),
+        ("50%", Rate::OfDevice(50), "50%", 1_000_000),
+        ("250%", Rate::OfDevice(250), "250%", 5_000_000),
+        ("62M", Rate::Bytes(62 << 20), "62M", 62 << 20),
+    ] {
+        assert_eq!(Rate::parse(text), Some(rate));
+        assert_eq!(Rate::parse(&rate.name()), Some(rate));
+        assert_eq!((rate.name().as_str(), rate.bytes_per_second(2_000_000)), (name, a_second));
+    }
+    let said = Write.needs(&settings(&[("rates", "0,fast")])).unwrap_err().to_string();
+    let why = "it must be 0, a percentage such as 50%, or bytes a second";
+    assert_eq!(said, format!("invalid value 'fast' for '--rates'; {why}"));
+    for text in ["0%", "10001%", "%", ""] {
+        assert_eq!(Rate::parse(text), None, "{text}");
+    }
+    // A repeated rate would be a cell twice.
+    assert_eq!(
+        Rate::all(&settings(&[("rates", "1M,0,1024K")])).unwrap(),
+        [Rate::Bytes(1 << 20), Rate::Unlimited]
+    );
+}
+
+#[test]
+fn a_link_does_not_make_up_for_the_time_in_which_nobody_receives() {
+    let (due, takes) = (Instant::now(), Duration::from_millis(4));
+    // However short the time is that the server needs, the link takes as long.
+    assert_eq!(next_due(due, takes, due), due + takes);
+    // A sleep that ended late is made up for, a client that did not receive is not.
+    let late = due + takes + CREDIT / 2;
+    assert_eq!(next_due(due, takes, late), due + takes);
+    let stalled = due + Duration::from_secs(1);
+    assert_eq!(next_due(due, takes, stalled), stalled - CREDIT);
+}
+
+#[test]
+fn downloads_are_compared_at_equal_rates() {
+    let mut record = record();
+    let settings = settings(&[("sinks", "control,direct")]);
+    let of = |rate| cells("download", rate, &settings).into_iter().map(|(cell, _)| cell);
+    // Records that were taken before have no rate.
+    let all = [None, Some(Rate::Unlimited), Some(Rate::OfDevice(50))];
+    record.cells = all.into_iter().flat_map(of).collect();
+    let workloads = Workload::all(&record);
+    let titles: Vec<String> = workloads.iter().map(Workload::title).collect();
+    assert_eq!(
+        titles,
+        ["download", "download at an unlimited rate", "download at 50 % of the device's rate"]
+    );
+    assert_eq!(workloads.iter().map(Workload::is_limited).collect::<Vec<_>>(), [false, false, true]);
+    for workload in workloads {
+        let names: Vec<&str> = workload.cells(&record).map(|cell| cell.name.as_str()).collect();
+        let prefix = workload.prefix();
+        assert_eq!(names, ["control/1M", "direct/1M"].map(|sink| format!("{prefix}{sink}")));
+        let direct = workload.cell(&record, "direct").unwrap();
+        assert_eq!(direct.base, Some(format!("{prefix}control/1M")));
+    }
 }

@@ -4,14 +4,14 @@ use ferry_copy::{Control, Dereference, Direct, Existing, Options, Preserve, Refl
 use ferry_io::{Backend, RingMode, RouteChoice};
 
 use super::{Draft, Request};
-use crate::arguments::{self, Parsed};
+use crate::arguments::{self, Dialect, Parsed};
 use crate::cp::options::{OPTIONS, parse};
 use crate::cp::stats::StatsFormat;
 use crate::progress::When;
 
 fn request(line: &str) -> Request {
     let arguments: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
-    match parse(&arguments) {
+    match parse(Dialect::Ferry, &arguments) {
         Ok(Parsed::Run(request)) => *request,
         Ok(Parsed::Print(text, _)) => panic!("{line}: prints {text:?}"),
         Err(usage) => panic!("{line}: {}", usage.message),
@@ -24,7 +24,7 @@ fn options(line: &str) -> Options {
 
 fn refusal(line: &str) -> String {
     let arguments: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
-    match parse(&arguments) {
+    match parse(Dialect::Gnu, &arguments) {
         // Replaces the locale's quotation marks.
         Err(usage) => usage.message.replace(['‘', '’'], "'"),
         Ok(_) => panic!("{line}: accepted"),

@@ -4,6 +4,7 @@ use ferry_copy::Summary;
 use ferry_io::Stats;
 
 use super::{closing, json, text};
+use crate::progress::{All, Counts};
 
 fn summary() -> Summary {
     let mut operations = Stats::default().operations;
@@ -35,24 +36,50 @@ fn summary() -> Summary {
 
 #[test]
 fn the_closing_line_says_what_was_done() {
-    assert_eq!(closing(&summary(), 851_000_000), "copied 60,123 entries, 851 MB in 1.2 s (709 MB/s)");
+    let reached = Counts { entries: 60_123, bytes: 851_000_000, ..Counts::default() };
+    let expected = "copied 60,123 entries, 851 MB in 1.2 s (709 MB/s)";
+    assert_eq!(closing(&summary(), &reached, 80), expected);
+    let failed = Summary { failed: 2, unfinished: 1, ..summary() };
+    assert_eq!(closing(&failed, &reached, 80), format!("{expected}, 2 failed, 1 left incomplete"));
+}
+
+#[test]
+fn after_an_interruption_the_closing_line_has_the_figures_of_progress() {
     let interrupted = Summary { interrupted: true, failed: 2, ..summary() };
-    assert_eq!(
-        closing(&interrupted, 851_000_000),
-        "interrupted: copied 60,123 entries, 851 MB in 1.2 s (709 MB/s), 2 failed"
-    );
+    let all = Some(All { entries: 90_000, bytes: Some(1_700_000_000) });
+    let reached = Counts { entries: 60_125, bytes: 872_000_000, all, ..Counts::default() };
+    for (columns, expected) in [
+        (
+            40,
+            "interrupted after 60,125/90,000 entries,\n  \
+             872 MB/1.7 GB in 1.2 s (727 MB/s), 2\n  \
+             failed; 21 MB of incomplete files were\n  \
+             removed",
+        ),
+        (
+            80,
+            "interrupted after 60,125/90,000 entries, 872 MB/1.7 GB in 1.2 s (727 MB/s), 2\n  \
+             failed; 21 MB of incomplete files were removed",
+        ),
+        (
+            200,
+            "interrupted after 60,125/90,000 entries, 872 MB/1.7 GB in 1.2 s (727 MB/s), 2 failed; \
+             21 MB of incomplete files were removed",
+        ),
+    ] {
+        assert_eq!(closing(&interrupted, &reached, columns), expected, "{columns} columns");
+    }
+    let unknown = Counts { entries: 1, bytes: 851_000_000, ..Counts::default() };
     let interrupted = Summary { interrupted: true, ..summary() };
-    assert_eq!(
-        closing(&interrupted, 872_000_000),
-        "interrupted: copied 60,123 entries, 851 MB in 1.2 s (709 MB/s); 21 MB of incomplete files were removed"
-    );
+    assert_eq!(closing(&interrupted, &unknown, 80), "interrupted after 1 entry, 851 MB in 1.2 s (709 MB/s)");
 }
 
 #[test]
 fn the_text_has_a_line_for_each_figure() {
-    let text = text(&summary());
+    let text = text(&summary(), 80);
     let expected = "\
-entries            60,123 (60,000 files, 100 directories, 20 symbolic links, 3 hard links), 0 skipped, 0 failed
+entries            60,123 (60,000 files, 100 directories, 20 symbolic links, 3
+                   hard links), 0 skipped, 0 failed
 bytes              851,000,000 (851 MB)
 wall time          1.2 s, 709 MB/s
 operations         10: inline 3, ring 5, pool 2
@@ -70,6 +97,26 @@ backend            uring: there and allowed
 workers            2, pool threads 0
 peak memory        ";
     assert_eq!(text.strip_prefix(expected).map(|memory| memory.contains("MB")), Some(true), "{text}");
+}
+
+#[test]
+fn the_text_fits_the_terminal() {
+    let expected = "\
+entries            60,123 (60,000 files,
+                   100 directories, 20
+                   symbolic links, 3
+                   hard links), 0
+                   skipped, 0 failed
+bytes              851,000,000 (851 MB)
+wall time          1.2 s, 709 MB/s
+";
+    let narrow = text(&summary(), 40);
+    assert!(narrow.starts_with(expected), "{narrow}");
+    assert!(narrow.lines().all(|line| line.chars().count() <= 40), "{narrow}");
+    let wide = text(&summary(), 200);
+    let first = "entries            60,123 (60,000 files, 100 directories, 20 symbolic links, 3 hard links), \
+                 0 skipped, 0 failed\nbytes";
+    assert!(wide.starts_with(first), "{wide}");
 }
 
 #[test]

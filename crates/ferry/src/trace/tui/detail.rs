@@ -2,32 +2,41 @@
 
 use std::ops::Range;
 
-use ferry_trace::model::{Did, IDLE, KernelEvent, Nanos, Operation, Request, Trace};
-use ferry_trace::summary::{Phases, duration};
+use ferry_trace::model::{CompletionMet, Did, IDLE, KernelEvent, Nanos, Operation, Request, Trace};
+use ferry_trace::summary::{Phases, Place, duration};
 use ferry_trace::timeline::{Class, Item, Row, RowKind};
 
+use super::scale::exact;
 use super::view::View;
-use crate::trace::figures::{share, time};
-use crate::trace::text::{because, printable, title};
+use crate::layout::wrapped;
+use crate::trace::figures::{self, Glyphs, printable, share, time};
+use crate::trace::reasons::because;
 use crate::units::count;
 
+/// Times are shown with digits down to one part in this many of a cell, or of an operation's duration.
+const OF_CELL: Nanos = 10;
+const OF_DURATION: Nanos = 100;
+
+/// Describes the cell and the item; later lines matter less.
 pub(super) fn lines(view: &View, width: usize) -> Vec<String> {
     let Some(row) = view.timeline.rows.get(view.row) else {
         return vec!["the recording has no rows".to_owned()];
     };
     let piece = view.cell(view.cell_of(view.cursor));
-    let mut lines = vec![cell(view, row, &piece)];
+    let mut texts = vec![cell(view, row, &piece)];
     if let Some(item) = view.under_cursor() {
-        lines.extend(of_item(view.trace, item, width));
+        texts.extend(of_item(view.trace, item, width, (piece.end - piece.start) / OF_CELL));
     }
-    lines
+    let lines = texts.iter().map(|text| wrapped("", text, 2, width));
+    lines.flat_map(|text| text.split('\n').map(str::to_owned).collect::<Vec<_>>()).collect()
 }
 
-/// Formats `worker 0, ring: 12 µs from 1,234.000 µs: 3.4 in flight, 12 start`.
+/// Formats `worker 0, ring: 12.0 µs from 1.234 ms: 3.4 in flight, 12 start`.
 fn cell(view: &View, row: &Row, piece: &Range<Nanos>) -> String {
     let length = piece.end - piece.start;
     let (thread, what) = (thread(view.trace, row.thread), name(row.kind));
-    let head = format!("{thread}, {what}: {} from {}", time(length), exact(piece.start));
+    let begins = exact(piece.start, length / OF_CELL);
+    let head = format!("{thread}, {what}: {} from {begins}", time(length));
     let parts: Vec<String> = row
         .parts(piece)
         .iter()
@@ -44,7 +53,10 @@ fn cell(view: &View, row: &Row, piece: &Range<Nanos>) -> String {
             }
             Class::Idle => format!("{IDLE} {} of the time", share(part.time, length)),
             Class::Awake => format!("awake {} of the time", share(part.time, length)),
-            Class::SubmitReason(why) => format!("{} {}", count(size(part.count)), because(why)),
+            Class::SubmitReason(why) => {
+                let (short, meaning) = because(why);
+                format!("{} {short}: {meaning}", count(size(part.count)))
+            }
             Class::Cause(cause) => format!("{} by {}", count(size(part.count)), cause.name()),
         })
         .collect();
@@ -54,11 +66,6 @@ fn cell(view: &View, row: &Row, piece: &Range<Nanos>) -> String {
 fn depth(area: Nanos, length: Nanos, begun: usize) -> String {
     let tenths = area.saturating_mul(10).checked_div(length).unwrap_or(0);
     format!("{}.{} in flight, {} start", tenths / 10, tenths % 10, count(size(begun)))
-}
-
-/// Formats a time to the nanosecond, in microseconds.
-fn exact(at: Nanos) -> String {
-    format!("{}.{:03} µs", count(at / 1_000), at % 1_000)
 }
 
 fn size(n: usize) -> u64 {
@@ -82,7 +89,8 @@ pub(super) fn name(kind: RowKind) -> &'static str {
     }
 }
 
-fn of_item(trace: &Trace, (class, index): Item, width: usize) -> Vec<String> {
+/// Describes an item; the times of events have digits down to `apart`.
+fn of_item(trace: &Trace, (class, index): Item, width: usize, apart: Nanos) -> Vec<String> {
     match class {
         Class::Route(_) => trace.operations.get(index).map(|its| operation(trace, its, width)),
         Class::Requests => trace.requests.get(index).map(request),
@@ -91,12 +99,22 @@ fn of_item(trace: &Trace, (class, index): Item, width: usize) -> Vec<String> {
         }
         Class::SubmitReason(why) => trace.submissions.get(index).map(|batch| {
             let (requests, flight) = (count(batch.requests.into()), count(batch.in_flight.into()));
-            let at = exact(batch.at);
-            vec![format!("batch of {requests} at {at}, {}; {flight} in flight", because(why))]
+            let (at, (short, meaning)) = (exact(batch.at, apart), because(why));
+            vec![format!("batch of {requests} at {at}, {short}: {meaning}; {flight} in flight")]
         }),
-        Class::Awake | Class::Cause(_) => trace.kernel.get(index).map(|event| kernel(trace, event)),
+        Class::Awake | Class::Cause(_) => trace.kernel.get(index).map(|event| kernel(trace, event, apart)),
     }
     .unwrap_or_default()
+}
+
+/// Formats `read 'folder/file'` in up to `width` characters, but at least some of the name.
+fn title(trace: &Trace, operation: &Operation, width: usize) -> String {
+    let (kind, path) = (operation.kind.name(), Place::of(trace, operation).path());
+    if path.is_empty() {
+        return kind.to_owned();
+    }
+    let room = width.saturating_sub(kind.chars().count() + 1).max(12);
+    format!("{kind} {}", figures::name(&path, room, Glyphs::Blocks))
 }
 
 fn operation(trace: &Trace, operation: &Operation, width: usize) -> Vec<String> {
@@ -110,15 +128,7 @@ fn operation(trace: &Trace, operation: &Operation, width: usize) -> Vec<String> 
     let ended = if operation.abandoned { ", abandoned" } else { "" };
     let begin =
         title(trace, operation, width.saturating_sub(asked.len() + result.chars().count() + ended.len() + 2));
-    let met = operation.met.map_or("", |met| match met {
-        ferry_trace::model::CompletionMet::Peek => "; completion already in the queue",
-        ferry_trace::model::CompletionMet::AtOnce => "; completion found by GETEVENTS at once",
-        ferry_trace::model::CompletionMet::Slept => "; worker slept until completion",
-    });
-    let mut lines = vec![
-        format!("{begin}{asked}: {result}{ended}"),
-        format!("{}: {}{met}", operation.route.name(), operation.reason.why()),
-    ];
+    let mut lines = vec![format!("{begin}{asked}: {result}{ended}")];
     if let (Some(took), Some(phases)) = (duration(operation), Phases::of_one(operation)) {
         let Phases { queued, running, untaken, unknown } = phases;
         let rest = if unknown > 0 {
@@ -126,9 +136,15 @@ fn operation(trace: &Trace, operation: &Operation, width: usize) -> Vec<String> 
         } else {
             format!("running {}, then {} until the result was taken", time(running), time(untaken))
         };
-        let asked = exact(operation.asked);
+        let asked = exact(operation.asked, took / OF_DURATION);
         lines.push(format!("{} from {asked}: queued {}, {rest}", time(took), time(queued)));
     }
+    let met = operation.met.map_or("", |met| match met {
+        CompletionMet::Peek => "; completion already in the queue",
+        CompletionMet::AtOnce => "; completion found by GETEVENTS at once",
+        CompletionMet::Slept => "; worker slept until completion",
+    });
+    lines.push(format!("{}: {}{met}", operation.route.name(), operation.reason.why()));
     lines
 }
 
@@ -141,13 +157,15 @@ fn request(request: &Request) -> Vec<String> {
     let handed =
         handed.map_or(String::new(), |after| format!(", handed to a kernel worker after {}", time(after)));
     let (opcode, ring) = (printable(&request.opcode), request.ring);
+    let duration = request.completed.map_or(0, |completed| completed.saturating_sub(request.submitted));
+    let submitted = exact(request.submitted, duration / OF_DURATION);
     vec![
         format!("{opcode} on ring {ring}, user data {:#x}", request.user_data),
-        format!("submitted at {}, {took}{result}{handed}", exact(request.submitted)),
+        format!("submitted at {submitted}, {took}{result}{handed}"),
     ]
 }
 
-fn kernel(trace: &Trace, event: &KernelEvent) -> Vec<String> {
+fn kernel(trace: &Trace, event: &KernelEvent, apart: Nanos) -> Vec<String> {
     let what = match event.did {
         Did::TaskWork { cause, count: units } => {
             format!("{} units of task work, cause: {}", count(units.into()), cause.name())
@@ -163,7 +181,7 @@ fn kernel(trace: &Trace, event: &KernelEvent) -> Vec<String> {
         Did::Began => "started".to_owned(),
         Did::Ended => "ended".to_owned(),
     };
-    let mut lines = vec![format!("{what}, at {} on processor {}", exact(event.at), event.processor)];
+    let mut lines = vec![format!("{what}, at {} on processor {}", exact(event.at, apart), event.processor)];
     let chain = event.chain.and_then(|chain| trace.chains.get(usize::try_from(chain).ok()?));
     if let Some(chain) = chain {
         let chain: Vec<String> = chain.iter().map(|function| printable(function)).collect();

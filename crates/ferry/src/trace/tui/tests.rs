@@ -212,10 +212,87 @@ fn a_small_terminal_scrolls_its_rows_and_a_tiny_one_says_so() {
     }
     screen.assert_shows("pool 0");
     screen.resize(30, 5);
-    screen.assert_shows("the timeline needs 38 x 10");
+    screen.assert_shows("the timeline needs 32 x 10");
     screen.resize(100, 40);
     assert_eq!(screen.view.top, 0, "there is room for all rows");
     screen.assert_shows("worker 0");
+}
+
+/// Sizes of a narrow, of the usual and of a large terminal.
+const SIZES: [(u16, u16); 3] = [(40, 12), (80, 24), (200, 50)];
+
+#[test]
+fn every_size_has_an_axis_rows_details_and_keys() {
+    let trace = sample::copy_of(200);
+    for (width, height) in SIZES {
+        let mut screen = Screen::new(&trace, width, height);
+        screen.press(KeyCode::Char('>'));
+        screen.press(KeyCode::Right);
+        let lines = screen.lines();
+        let shown = lines.join("\n");
+        assert!(lines[1].contains("│") && lines[1].contains(" µs"), "{shown}");
+        assert!(lines.iter().any(|line| line.starts_with("pool 0")), "{shown}");
+        assert!(lines.last().unwrap().ends_with("? help  q quit"), "{shown}");
+        let rule = lines.iter().position(|line| line.starts_with("───")).unwrap();
+        let details = super::detail::lines(&screen.view, usize::from(width));
+        assert!(details.iter().all(|line| line.chars().count() <= usize::from(width)), "{details:?}");
+        let room = (lines.len() - rule - 2).min(details.len());
+        assert_eq!(lines[rule + 1..][..room], details[..room], "{shown}");
+        assert!(details.iter().take(room).any(|line| line.starts_with("stat 'file ")), "{shown}");
+    }
+}
+
+#[test]
+fn the_axis_has_the_unit_of_the_times_that_are_shown() {
+    let mut trace = sample::copy_of(50);
+    trace.about.took = 90_000_000_000;
+    let mut screen = Screen::new(&trace, 80, 24);
+    assert!(screen.lines()[1].contains("│50 s"), "{}", screen.lines()[1]);
+    screen.assert_shows("worker 0, calls: 1.45 s from 0 ms");
+    for _ in 0..12 {
+        screen.press(KeyCode::Char('+'));
+    }
+    // The window ends 22 ms after the beginning.
+    assert!(screen.lines()[1].contains("│10 ms"), "{}", screen.lines()[1]);
+}
+
+#[test]
+fn the_help_has_as_many_pages_as_it_needs() {
+    let trace = sample::copy_of(20);
+    for ((width, height), pages) in SIZES.into_iter().zip([4, 1, 1]) {
+        let mut screen = Screen::new(&trace, width, height);
+        screen.press(KeyCode::Char('?'));
+        let mut shown = String::new();
+        for page in 0..pages {
+            assert_eq!(screen.view.help, Some(page), "{width} columns");
+            shown += &(screen.lines().join("\n") + "\n");
+            screen.press(KeyCode::Char('x'));
+        }
+        assert_eq!(screen.view.help, None, "{width} columns");
+        for binding in &super::keys::BINDINGS {
+            assert!(shown.contains(binding.what), "{} is not in\n{shown}", binding.what);
+        }
+        assert!(shown.contains("? unknown"), "{shown}");
+    }
+    let mut screen = Screen::new(&trace, 40, 12);
+    screen.press(KeyCode::Char('?'));
+    screen.press(KeyCode::Char('q'));
+    assert_eq!((screen.view.help, screen.view.is_over), (None, false));
+}
+
+#[test]
+fn a_label_that_is_too_long_loses_its_number() {
+    let trace = sample::copy_of(200);
+    for (width, expected) in [(40, "worker 0 ri "), (80, "worker 0 ring ≤ 2 ")] {
+        let mut screen = Screen::new(&trace, width, 12);
+        screen.assert_shows("  ring ≤ 2");
+        // The first visible row of a thread has its name, too.
+        while screen.view.top == 0 {
+            screen.press(KeyCode::Down);
+        }
+        let first = &screen.lines()[2];
+        assert!(first.starts_with(expected), "{first}");
+    }
 }
 
 #[test]

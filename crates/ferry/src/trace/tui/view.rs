@@ -27,7 +27,9 @@ pub(super) struct View<'t> {
     rank: Option<usize>,
     pub(super) search: String,
     pub(super) is_typing: bool,
-    pub(super) shows_help: bool,
+    /// Page of the help that is shown, and the number of its pages on this terminal.
+    pub(super) help: Option<usize>,
+    pub(super) help_pages: usize,
     pub(super) message: String,
     pub(super) is_over: bool,
     /// Number of cells per row and of rows on the screen.
@@ -49,7 +51,8 @@ impl<'t> View<'t> {
             rank: None,
             search: String::new(),
             is_typing: false,
-            shows_help: false,
+            help: None,
+            help_pages: 1,
             message: String::new(),
             is_over: false,
             cells: 1,
@@ -93,7 +96,9 @@ impl<'t> View<'t> {
         if self.is_typing {
             return self.typed(key.code);
         }
-        if std::mem::take(&mut self.shows_help) {
+        if let Some(page) = self.help.take() {
+            let is_last = page + 1 >= self.help_pages || action(key.code) == Some(Action::Quit);
+            self.help = (!is_last).then_some(page + 1);
             return;
         }
         if let Some(action) = action(key.code) {
@@ -120,7 +125,7 @@ impl<'t> View<'t> {
         let half = (self.length() / 2).max(1);
         match action {
             Action::Quit => self.is_over = true,
-            Action::Help => self.shows_help = true,
+            Action::Help => self.help = Some(0),
             Action::Back => self.step(false),
             Action::Forth => self.step(true),
             Action::ScrollBack => self.go_to(self.cursor.saturating_sub(half)),

@@ -2,7 +2,7 @@ use std::ffi::OsString;
 
 use ferry_tree::compare::Holes;
 
-use super::{Request, Task, parse};
+use super::{Request, Shown, Task, parse};
 use crate::arguments::{Parsed, Usage};
 use crate::progress::When;
 
@@ -20,8 +20,26 @@ fn parts_may_be_left_out() {
     let options = request.options;
     assert!(!options.mtime && !options.owner && options.holes == Holes::Ignore);
     assert!(options.content && options.mode && options.xattrs && options.acls && options.links);
-    assert_eq!((options.threads, request.json, request.progress), (3, true, When::Always));
+    assert_eq!((options.threads, request.shown, request.progress), (3, Shown::Json, When::Always));
     assert_eq!(request.task, Task::Trees("a".into(), "b".into()));
+}
+
+#[test]
+fn what_is_printed_follows_from_all_options() {
+    for (line, shown, progress) in [
+        ("a b", Shown::Sample, When::Auto),
+        ("a b --all", Shown::All, When::Auto),
+        ("a b --json --all", Shown::Json, When::Auto),
+        ("a b -q", Shown::Quiet, When::Never),
+        ("a b --quiet --progress=never", Shown::Quiet, When::Never),
+    ] {
+        let request = request(line).unwrap();
+        assert_eq!((request.shown, request.progress), (shown, progress), "{line}");
+    }
+    for name in ["--all", "--json", "--progress"] {
+        let refused = request(&format!("a b -q {name}")).unwrap_err();
+        assert_eq!(refused.message, format!("--quiet and {name} exclude each other"));
+    }
 }
 
 #[test]

@@ -57,6 +57,8 @@ pub(crate) struct Files {
     pub(crate) folds_names: bool,
     /// If true, modification times are stored in whole seconds.
     pub(crate) stores_seconds: bool,
+    /// Time until a read is answered. Other calls are answered meanwhile.
+    pub(crate) read_takes: Duration,
     /// Entries at the time of opening, by the listing's handle.
     listings: BTreeMap<u64, Vec<(String, u64)>>,
 }
@@ -70,6 +72,7 @@ impl Files {
             lists_as_opened: false,
             folds_names: false,
             stores_seconds: false,
+            read_takes: Duration::ZERO,
             listings: BTreeMap::new(),
         };
         files.insert("", Some(BTreeMap::new()), 0o755);
@@ -389,7 +392,14 @@ impl Filesystem for Server {
             let bytes = &state.files.nodes[&ino].bytes;
             let start = usize::try_from(offset).unwrap().min(bytes.len());
             let end = (start + usize::try_from(size).unwrap()).min(bytes.len());
-            reply.data(&bytes[start..end]);
+            let (part, takes) = (bytes[start..end].to_vec(), state.files.read_takes);
+            if takes.is_zero() {
+                return reply.data(&part);
+            }
+            std::thread::spawn(move || {
+                std::thread::sleep(takes);
+                reply.data(&part);
+            });
         });
     }
 

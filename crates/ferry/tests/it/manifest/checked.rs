@@ -114,9 +114,11 @@ fn sizes_modes_and_times_are_compared_if_the_manifest_has_them() {
     fs::File::open(tree.join("longer")).unwrap().set_modified(was).unwrap();
     fs::remove_file(tree.join("link")).unwrap();
     symlink("same", tree.join("link")).unwrap();
-    let output = run(folder, "verify --manifest m.json tree");
+    let output = run(folder, "verify --all --manifest m.json tree");
     assert_eq!(output.status.code(), Some(1));
     let mut lines: Vec<_> = text(&output.stdout).lines().collect();
+    let verdict = "different: 4 differences in 5 files: 1 type, 1 size, 1 mode, 1 times";
+    assert_eq!(lines.pop(), Some(verdict));
     lines.sort_unstable();
     assert_eq!(lines[0], "'link': not a regular file in the tree");
     assert_eq!(lines[1], "'longer': size is 6 bytes in the manifest, 10 in the tree");
@@ -126,10 +128,26 @@ fn sizes_modes_and_times_are_compared_if_the_manifest_has_them() {
         lines[3].ends_with(" in the manifest, 1970-01-01 00:00:00.000000000 UTC in the tree"),
         "{lines:?}"
     );
-    assert_eq!(lines.len(), 4, "{lines:?}");
-    assert!(text(&output.stderr).ends_with(": 4 differences\n"), "{}", text(&output.stderr));
+    assert_eq!((lines.len(), text(&output.stderr)), (4, ""), "{lines:?}");
     let output = run(folder, "verify --ignore=mode,times --manifest m.json tree");
-    assert_eq!(text(&output.stdout).lines().count(), 2, "{}", text(&output.stdout));
+    let expected = "\
+type: 1
+  'link': not a regular file in the tree
+size: 1
+  'longer': size is 6 bytes in the manifest, 10 in the tree
+
+different: 2 differences in 5 files: 1 type, 1 size
+";
+    assert_eq!(text(&output.stdout), expected);
+    let values: BTreeSet<String> = text(&run(folder, "verify --json --manifest m.json tree").stdout)
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap())
+        .map(|line| format!("{} {} {}", line["kind"], line["manifest"], line["tree"]))
+        .collect();
+    for values_of_both in ["\"size\" 6 10", "\"mode\" \"0644\" \"0600\""] {
+        assert!(values.contains(values_of_both), "{values:?}");
+    }
+    assert!(values.iter().any(|values| values.ends_with(" [0,0]")), "{values:?}");
 }
 
 #[test]
@@ -142,10 +160,10 @@ fn links_are_not_followed_out_of_the_tree() {
     succeed(folder, "sync --manifest m source tree");
     fs::remove_dir_all(folder.join("tree/inner")).unwrap();
     symlink("../source/inner", folder.join("tree/inner")).unwrap();
-    let output = run(folder, "verify --manifest m tree");
+    let output = run(folder, "verify --all --manifest m tree");
     assert_eq!(
         (output.status.code(), text(&output.stdout)),
-        (Some(1), "'inner/file': missing in the tree\n")
+        (Some(1), "'inner/file': missing in the tree\ndifferent: 1 difference in 1 file: 1 missing\n")
     );
 }
 
@@ -163,8 +181,8 @@ fn a_trash_in_the_tree_is_no_extra_file() {
         succeed(folder, &line);
         let output = succeed(folder, "verify --manifest m tree");
         let passed = ["1 trash", "2 trashes"][index];
-        let said = text(&output.stderr);
-        assert!(said.ends_with(&format!(", {passed} passed over: 0 differences\n")), "{said}");
+        let said = text(&output.stdout);
+        assert!(said.ends_with(&format!(" compared; {passed} passed over\n")), "{said}");
     }
     let output = succeed(folder, "verify --json --manifest m tree");
     let summary: Value = serde_json::from_str(text(&output.stdout).lines().last().unwrap()).unwrap();
@@ -176,8 +194,8 @@ fn a_trash_in_the_tree_is_no_extra_file() {
     fs::write(folder.join("tree/inner/replaced/other/file"), "").unwrap();
     symlink("file", folder.join("tree/inner/replaced/other/.ferry-is-trash")).unwrap();
     let output = run(folder, "verify --manifest m tree");
-    assert_eq!(
-        (output.status.code(), text(&output.stdout)),
-        (Some(1), "'inner/replaced/other/file': only in the tree\n")
-    );
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stdout);
+    assert!(said.starts_with("extra: 1\n  'inner/replaced/other/file': only in the tree\n\n"), "{said}");
+    assert!(said.ends_with("different: 1 difference in 2 files: 1 extra; 2 trashes passed over\n"), "{said}");
 }

@@ -192,8 +192,9 @@ fn folders_without_listed_files_are_not_entered_if_extra_files_are_allowed() {
     own.prepare("mkdir source; printf text > source/file");
     own.succeed("sync --manifest m source target");
     own.prepare("mkdir target/closed; printf text > target/extra; chmod 0 target/closed");
-    let output = own.run("verify --manifest m target");
+    let output = own.run("verify --all --manifest m target");
     let mut lines: Vec<_> = text(&output.stdout).lines().collect();
+    assert_eq!(lines.pop(), Some("different: 2 differences in 2 files: 1 unreadable, 1 extra"));
     lines.sort_unstable();
     assert_eq!(lines.len(), 2, "{lines:?}");
     assert!(lines[0].starts_with("'closed': cannot be read: "), "{lines:?}");

@@ -61,12 +61,12 @@ fn lines_that_are_none_are_named() {
     let hash = "7692c3ad3540bb803c020b3aee66cd8887123234ea0c6e7143c0add73ff431ed";
     let header = "{\"manifest\":{\"schema\":1,\"made_by\":\"x\",\"algorithm\":\"sha256\"}}";
     for (list, code, message) in [
-        (format!("{hash}  one\n"), 0, "checked 1 file"),
-        (format!("{hash} *./one\n"), 0, "checked 1 file"),
-        (format!("# a comment\n\n{hash}  one"), 0, "checked 1 file"),
-        (format!("SHA256 (one) = {hash}\n"), 0, "checked 1 file"),
-        (format!("BLAKE3 (one) = {hash}\n"), 1, "1 difference"),
-        (String::new(), 1, "checked 0 files"),
+        (format!("{hash}  one\n"), 0, "equal: 1 file, "),
+        (format!("{hash} *./one\n"), 0, "equal: 1 file, "),
+        (format!("# a comment\n\n{hash}  one"), 0, "equal: 1 file, "),
+        (format!("SHA256 (one) = {hash}\n"), 0, "equal: 1 file, "),
+        (format!("BLAKE3 (one) = {hash}\n"), 1, "different: 1 difference in 1 file: 1 content"),
+        (String::new(), 1, "different: 1 difference in 1 file: 1 extra"),
         (format!("{hash}  one\n{hash}\n"), 2, "'list': line 2: no two spaces follow the hash"),
         (format!("{}  one\n", &hash[1..]), 2, "'list': line 1: its hash has other characters"),
         ("short\n".to_owned(), 2, "'list': line 1: it has no hash of 64 digits"),
@@ -86,7 +86,8 @@ fn lines_that_are_none_are_named() {
         fs::write(folder.join("list"), &list).unwrap();
         let output = run(folder, "verify --manifest list tree");
         assert_eq!(output.status.code(), Some(code), "{list}: {}", text(&output.stderr));
-        assert!(text(&output.stderr).contains(message), "{list}: {}", text(&output.stderr));
+        let said = format!("{}{}", text(&output.stdout), text(&output.stderr));
+        assert!(said.contains(message), "{list}: {said}");
     }
 }
 
@@ -100,8 +101,9 @@ fn a_list_in_its_tree_is_no_extra_file() {
     fs::write(folder.join("tree/list"), "").unwrap();
     succeed(folder, "verify --manifest tree/list tree");
     fs::write(folder.join("tree/extra"), "").unwrap();
-    let output = run(folder, "verify --manifest tree/list tree");
-    assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), "'extra': only in the tree\n"));
+    let output = run(folder, "verify --all --manifest tree/list tree");
+    let said = "'extra': only in the tree\ndifferent: 1 difference in 1 file: 1 extra; 1 trash passed over\n";
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), said));
     let hash = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
     fs::write(folder.join("tree/list"), format!("{hash}  extra\n")).unwrap();
     fs::write(folder.join("tree/more"), "").unwrap();

@@ -236,7 +236,7 @@ fn the_time_limit_ends_a_pause() {
     // The rate alone would have it last for minutes.
     let output = pair.sync(&["--max-load=1", "--time-limit=700ms", "--bwlimit=10K"]);
     assert_eq!(output.status.code(), Some(124), "{}", said(&output));
-    assert!(said(&output).contains("stopped by --time-limit: "), "{}", said(&output));
+    assert!(said(&output).contains("stopped by --time-limit after "), "{}", said(&output));
 }
 
 /// Runs a script in which `$0` is ferry, in a mount namespace; `None` if nothing can be mounted.

@@ -19,6 +19,7 @@ fn trace() -> Trace {
             event(Did::TaskWork { cause: Cause::Ipi, count: 1 }, None),
             event(Did::Sleep, None),
             event(Did::Wake { by: None }, Some(1)),
+            KernelEvent { at: 3000, ..event(Did::TaskWork { cause: Cause::GetEventsSlept, count: 1 }, None) },
             event(Did::Sleep, None),
             event(Did::Run, None),
             event(Did::HandOver(None), None),
@@ -37,13 +38,16 @@ fn each_thing_is_counted_where_it_belongs() {
         figures.iter().map(|(name, n)| (name.as_str(), *n)).filter(|(_, n)| *n > 0.0).collect();
     let expected = [
         ("added_by_iomap_dio_bio_end_io", 1.0),
+        ("added_to_run_s_p50", 3e-6),
+        ("added_to_run_s_p99", 3e-6),
         ("met_peek", 2.0),
         ("met_slept", 1.0),
         ("ran_by_tctx_task_work_run", 1.0),
         ("runs_getevents", 1.0),
+        ("runs_getevents_slept", 1.0),
         ("runs_ipi", 1.0),
         ("sleeps", 2.0),
-        ("task_work_runs", 2.0),
+        ("task_work_runs", 3.0),
         ("wakes_device_interrupt", 1.0),
         ("wakes_not_sampled", 1.0),
     ];
@@ -61,9 +65,30 @@ fn each_thing_is_counted_where_it_belongs() {
     );
     let tables = tables(&record);
     let titles: Vec<&str> = tables.iter().map(|table| table.title.as_str()).collect();
-    assert_eq!(titles.len(), 5, "{titles:?}");
-    assert_eq!(tables[0].columns, ["depth/load/mode", "of", "getevents", "ipi"]);
-    assert_eq!(tables[0].rows, [["plain", "2", "1 (50.0 %)", "1 (50.0 %)"]]);
+    assert_eq!(titles.len(), 7, "{titles:?}");
+    assert_eq!(tables[0].columns, ["depth/load/mode", "of", "getevents", "getevents slept", "ipi"]);
+    assert_eq!(tables[0].rows, [["plain", "3", "1 (33.3 %)", "1 (33.3 %)", "1 (33.3 %)"]]);
+    let beside = [
+        ["plain", "3", "2 (66.7 %)", "1 (33.3 %)", "0 (0.0 %)", "0 (0.0 %)"],
+        [
+            "002: plain",
+            "10,714,835",
+            "8,752,655 (81.7 %)",
+            "1,931,395 (18.0 %)",
+            "30,785 (0.3 %)",
+            "0 (0.0 %)",
+        ],
+        [
+            "002: COOP_TASKRUN",
+            "11,680,031",
+            "11,661,199 (99.8 %)",
+            "0 (0.0 %)",
+            "18,832 (0.2 %)",
+            "0 (0.0 %)",
+        ],
+    ];
+    assert_eq!(tables[5].rows, beside);
+    assert_eq!(tables[6].rows, [["plain", "3.00 µs", "3.00 µs"]]);
 }
 
 #[test]

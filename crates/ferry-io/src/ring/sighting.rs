@@ -1,0 +1,194 @@
+//! Observes from another thread when completions become visible, while the submitting thread computes.
+//!
+//! [`sightings`] submits one direct read at a time. The calling thread then computes without a system call, and enters
+//! the kernel only afterwards. A second thread looks at the completion queue all the time. Only the calling thread
+//! submits, and only the second one takes completions. It looks instead of waiting for an eventfd, because in DEFER
+//! mode the kernel signals an eventfd before it writes the completion.
+
+use std::io::ErrorKind;
+use std::mem::ManuallyDrop;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::time::{Duration, Instant};
+
+use io_uring::{IoUring, opcode, types};
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd};
+use rustix::io::Errno;
+use rustix::thread::{CpuSet, sched_setaffinity};
+use thiserror::Error;
+
+use crate::error::SetupError;
+use crate::options::Options;
+use crate::ring::setup;
+
+/// Size and alignment of a read in bytes.
+const BYTES: u32 = 4096;
+/// Time between two entries to the kernel after a computation.
+const PATIENCE: Duration = Duration::from_micros(100);
+
+/// One completion, as another thread saw it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sighting {
+    /// Time from the submission until the other thread saw the completion.
+    pub after: Duration,
+    /// Time from the submission until the end of the computation.
+    pub computed: Duration,
+}
+
+/// Reason why nothing could be observed.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum Unseen {
+    /// There is no ring.
+    #[error(transparent)]
+    Ring(#[from] SetupError),
+    /// A call failed.
+    #[error("{0} failed: {1}")]
+    Call(&'static str, Errno),
+}
+
+/// Message of the looking thread: the time, and the result of the completion.
+type Seen = (Instant, i32);
+
+/// Reads 4 KiB at each of `offsets`, one after another, from a file that is open with O_DIRECT. Calls `compute` after
+/// each submission. `processor` is that of the looking thread, which never sleeps.
+///
+/// # Errors
+/// [`Unseen`].
+pub fn sightings(
+    options: &Options,
+    file: impl AsFd,
+    offsets: impl IntoIterator<Item = u64>,
+    processor: usize,
+    compute: impl FnMut(),
+) -> Result<Vec<Sighting>, Unseen> {
+    let opened = setup::open(options)?;
+    let over = AtomicBool::new(false);
+    let (ring, over) = (&opened.io, &over);
+    let (tell, told) = mpsc::channel();
+    std::thread::scope(|threads| {
+        let looking = threads.spawn(move || look(ring, processor, over, &tell));
+        let end = End(over);
+        let found = submit_all(ring, file.as_fd(), offsets, &told, compute);
+        drop(end);
+        match looking.join() {
+            Ok(looked) => looked.and(found),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
+}
+
+/// Ends the looking thread when dropped, also after a panic, because the scope waits for the thread.
+struct End<'a>(&'a AtomicBool);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+/// Body of the looking thread. Its first message says that it is on its processor.
+fn look(ring: &IoUring, processor: usize, over: &AtomicBool, tell: &Sender<Seen>) -> Result<(), Unseen> {
+    let mut only = CpuSet::new();
+    only.set(processor);
+    sched_setaffinity(None, &only).map_err(|errno| Unseen::Call("sched_setaffinity", errno))?;
+    // A message is lost only if the other thread has failed.
+    tell.send((Instant::now(), 0)).ok();
+    while !over.load(Ordering::Acquire) {
+        // SAFETY: only this thread has a view of the completion queue.
+        let mut completions = unsafe { ring.completion_shared() };
+        match completions.next() {
+            Some(completion) => {
+                tell.send((Instant::now(), completion.result())).ok();
+            }
+            None => std::hint::spin_loop(),
+        }
+    }
+    Ok(())
+}
+
+fn submit_all(
+    ring: &IoUring,
+    file: BorrowedFd<'_>,
+    offsets: impl IntoIterator<Item = u64>,
+    told: &Receiver<Seen>,
+    mut compute: impl FnMut(),
+) -> Result<Vec<Sighting>, Unseen> {
+    if told.recv().is_err() {
+        // The other thread reports why.
+        return Ok(Vec::new());
+    }
+    let size = BYTES as usize;
+    // Not freed after an outer error or a panic of `compute`, because the kernel may still write to it.
+    let mut memory = ManuallyDrop::new(vec![0_u8; 2 * size]);
+    let skip = memory.as_ptr().align_offset(size).min(size);
+    let block = memory.as_mut_ptr().wrapping_add(skip);
+    let (mut found, mut failed) = (Vec::new(), None);
+    for offset in offsets {
+        match one(ring, file, offset, block, told, &mut compute)? {
+            Ok(sighting) => found.push(sighting),
+            Err(errno) => {
+                failed = Some(errno);
+                break;
+            }
+        }
+    }
+    // The completion of each read was seen.
+    drop(ManuallyDrop::into_inner(memory));
+    failed.map_or(Ok(found), |errno| Err(Unseen::Call("read", errno)))
+}
+
+/// Submits a read to `block`, computes, and waits until its completion was seen. After an outer error or a panic of
+/// `compute` the read may be in flight.
+fn one(
+    ring: &IoUring,
+    file: BorrowedFd<'_>,
+    offset: u64,
+    block: *mut u8,
+    told: &Receiver<Seen>,
+    compute: &mut impl FnMut(),
+) -> Result<Result<Sighting, Errno>, Unseen> {
+    let read = opcode::Read::new(types::Fd(file.as_raw_fd()), block, BYTES).offset(offset).build();
+    {
+        // SAFETY: only this thread has a view of the submission queue.
+        let mut submissions = unsafe { ring.submission_shared() };
+        // SAFETY: the block is neither freed nor used until the completion was seen, or never freed.
+        let pushed = unsafe { submissions.push(&read) };
+        pushed.map_err(|_| Unseen::Call("io_uring_enter", Errno::BUSY))?;
+    }
+    let submitted = Instant::now();
+    enter(ring)?;
+    compute();
+    let computed = submitted.elapsed();
+    let mut patience = Duration::ZERO;
+    loop {
+        match told.recv_timeout(patience) {
+            Ok((_, result)) if result < 0 => return Ok(Err(Errno::from_raw_os_error(-result))),
+            Ok((at, _)) => {
+                let after = at.saturating_duration_since(submitted);
+                return Ok(Ok(Sighting { after, computed }));
+            }
+            // Only now, because entering the kernel runs task work.
+            Err(RecvTimeoutError::Timeout) => enter(ring)?,
+            Err(RecvTimeoutError::Disconnected) => return Err(Unseen::Call("looking", Errno::CANCELED)),
+        }
+        patience = PATIENCE;
+    }
+}
+
+/// Submits what is queued, and asks for completions if the ring says that some wait for that.
+fn enter(ring: &IoUring) -> Result<(), Unseen> {
+    loop {
+        match ring.submit() {
+            Ok(_) => return Ok(()),
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::Interrupted | ErrorKind::WouldBlock | ErrorKind::ResourceBusy
+                ) => {}
+            Err(error) => {
+                let errno = Errno::from_io_error(&error).unwrap_or(Errno::IO);
+                return Err(Unseen::Call("io_uring_enter", errno));
+            }
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! The help at several widths, in a pipe and on a terminal, without a command, and its examples.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::scene::{FERRY, skip, text};
+
+/// Help in a pipe; `columns` is the value of COLUMNS.
+fn piped(arguments: &[&str], columns: Option<&str>) -> String {
+    let mut command = Command::new(FERRY);
+    command.args(arguments).env_remove("COLUMNS");
+    let output = command.envs(columns.map(|columns| ("COLUMNS", columns))).output().unwrap();
+    assert!(output.status.success() && output.stderr.is_empty(), "{arguments:?}");
+    text(&output.stdout).to_owned()
+}
+
+#[test]
+fn a_help_is_as_wide_as_the_terminal_and_at_most_80_columns() {
+    for arguments in [&["cp", "-h"][..], &["cp", "--help"], &["sync", "-h"], &["trace", "export", "--help"]] {
+        let usual = piped(arguments, Some("80"));
+        assert_eq!(piped(arguments, None), usual, "{arguments:?}");
+        assert_eq!(piped(arguments, Some("200")), usual, "{arguments:?}");
+        let narrow = piped(arguments, Some("40"));
+        assert!(narrow.lines().count() > usual.lines().count(), "{arguments:?}: {narrow}");
+        assert!(!usual.contains('\x1b') && !narrow.contains('\x1b'), "{arguments:?}");
+        let long = usual.lines().find(|line| line.chars().count() > 80);
+        assert_eq!(long, None, "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_short_help_is_short() {
+    for command in ["cp", "sync", "verify", "tune"] {
+        let (short, long) = (piped(&[command, "-h"], None), piped(&[command, "--help"], None));
+        assert!(short.lines().count() <= 45 && short.len() < long.len(), "{command}: {short}");
+        for help in [&short, &long] {
+            let before = help.split("\nExamples:\n").next().unwrap_or_default();
+            assert!(before.lines().count() <= 5, "{command}: {help}");
+            assert_eq!(examples(help).len(), 3, "{command}: {help}");
+        }
+        let hint = format!("\nRun `ferry {command} --help` for all options and details.\n");
+        assert!(short.ends_with(&hint) && !long.contains(&hint), "{command}: {short}");
+    }
+}
+
+#[test]
+fn a_help_is_coloured_only_on_a_terminal_that_wants_it() {
+    let shown = |variable: &str| {
+        let line = format!("stty rows 24 columns 60; exec env {variable} {FERRY} verify -h");
+        let mut command = Command::new("script");
+        command.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
+        command.env("TERM", "xterm").env_remove("NO_COLOR").env_remove("COLUMNS");
+        let output = command.stdin(Stdio::null()).output().ok()?;
+        assert!(output.status.success(), "{output:?}");
+        Some(text(&output.stdout).replace('\r', ""))
+    };
+    let Some(coloured) = shown("SHOWN=1") else { return skip("there is no script(1)").unwrap_or_default() };
+    assert!(coloured.contains("\x1b[1m"), "{coloured:?}");
+    assert_eq!(shown("NO_COLOR=1"), Some(piped(&["verify", "-h"], Some("60"))));
+}
+
+#[test]
+fn without_a_command_the_short_help_is_an_error() {
+    for above in [&[][..], &["lab"], &["trace"]] {
+        let output = Command::new(FERRY).args(above).env_remove("COLUMNS").output().unwrap();
+        let short = piped(&[above, &["-h"]].concat(), None);
+        assert_eq!((output.status.code(), text(&output.stdout)), (Some(2), ""), "{above:?}");
+        assert_eq!(text(&output.stderr), short, "{above:?}");
+    }
+}
+
+/// Command lines of the examples in a help.
+fn examples(help: &str) -> Vec<&str> {
+    let lines = help.lines().skip_while(|line| *line != "Examples:").skip(1);
+    let lines = lines.take_while(|line| !line.is_empty()).filter(|line| !line.starts_with("      "));
+    lines.map(str::trim).collect()
+}
+
+/// Those of `tune`, `lab` and `trace record` would take minutes, or need root.
+#[test]
+fn examples_run_as_they_stand() {
+    // The commands of a row run in one directory, one after another.
+    for row in [&[""][..], &["cp", "verify"], &["sync"], &["trace", "trace export"]] {
+        let place = tempfile::tempdir().unwrap();
+        std::fs::create_dir(place.path().join("photos")).unwrap();
+        std::fs::write(place.path().join("photos/one"), "sea").unwrap();
+        let mut path = Path::new(FERRY).parent().unwrap().as_os_str().to_owned();
+        path.push(":");
+        path.push(std::env::var_os("PATH").unwrap());
+        for words in row {
+            let arguments: Vec<&str> = words.split_whitespace().chain(["-h"]).collect();
+            for line in examples(&piped(&arguments, None)) {
+                let mut command = Command::new("sh");
+                command.args(["-c", line]).current_dir(place.path()).env("PATH", &path);
+                let output = command.output().unwrap();
+                assert!(output.status.success(), "{line}: {}", text(&output.stderr));
+            }
+        }
+    }
+}
