@@ -34,21 +34,19 @@ fn listed(help: &str) -> String {
     lines.map(|line| format!("{line}\n")).collect()
 }
 
+/// Largest indentation of an option's names in helps and pages; further lines of text are indented more.
+const NAMES_DEPTH: usize = 7;
+
 /// Options at the start of a line, also after others.
 fn options(text: &str) -> BTreeSet<&str> {
     let mut found = BTreeSet::new();
-    for line in text.lines() {
+    for line in text.lines().filter(|line| line.len() - line.trim_start().len() <= NAMES_DEPTH) {
         let words = line.split(|letter: char| letter.is_whitespace() || letter == ',');
-        // A dash alone is a default in a broken line.
-        let options =
-            words.filter(|word| !word.is_empty()).take_while(|word| word.starts_with('-') && *word != "-");
+        let options = words.filter(|word| !word.is_empty()).take_while(|word| word.starts_with('-'));
         found.extend(options.map(|word| word.split(['[', '=']).next().unwrap_or_default()));
     }
     found
 }
-
-/// Largest indentation of an option's names in helps and pages; further lines of text are indented more.
-const NAMES_DEPTH: usize = 7;
 
 /// Each option's help, by its longest name, with single spaces.
 fn helps(text: &str) -> BTreeMap<&str, String> {

@@ -226,15 +226,19 @@ pub(super) fn tables(record: &Record) -> Vec<Table> {
 /// Document 002's counts beside those of the cells. The document does not divide system calls.
 fn as_published(record: &Record) -> Table {
     let columns = ["depth/load/mode", "of", "system call", "IPI", "page fault", "other"];
-    let mut table = Table::new("What ran task work, beside document 002", &columns);
+    let mut table = Table::new("What ran task work in a run, beside document 002", &columns);
     let counts = |all: f64, parts: [f64; 3]| {
         let others = all - parts.iter().sum::<f64>();
         parts.into_iter().chain([others]).map(|part| with_share(part, all)).collect::<Vec<_>>()
     };
     for cell in &record.cells {
-        let median = |name: &str| record.summary(cell, name).map_or(0.0, |found| found.median.middle);
-        let of = |cause: Cause| median(&format!("{RUNS}{}", word(cause)));
-        let all = median(ALL_RUNS);
+        // Means, so that the parts add up to the whole.
+        let mean = |name: &str| {
+            let figures = cell.figures(name);
+            if figures.is_empty() { 0.0 } else { figures.iter().sum::<f64>() / real_count(figures.len()) }
+        };
+        let of = |cause: Cause| mean(&format!("{RUNS}{}", word(cause)));
+        let all = mean(ALL_RUNS);
         if all > 0.0 {
             let calls = [Cause::GetEvents, Cause::GetEventsSlept, Cause::SystemCall].map(of).iter().sum();
             let row = counts(all, [calls, of(Cause::Ipi), of(Cause::PageFault)]);
