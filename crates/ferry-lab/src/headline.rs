@@ -65,9 +65,9 @@ impl Headline {
 /// A speed relative to another one, to be stated in a sentence.
 #[derive(Debug, Clone, Copy)]
 pub struct Speed<'a> {
-    /// What is fast or slow: `ferry`.
+    /// Subject of the comparison: `ferry`.
     pub subject: &'a str,
-    /// What it is compared with: `cp`.
+    /// Base of the comparison: `cp`.
     pub base: &'a str,
     /// Conditions: `on small files, cold`.
     pub place: &'a str,

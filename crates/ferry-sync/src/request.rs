@@ -93,7 +93,7 @@ impl MaxDelete {
     }
 }
 
-/// What becomes of the actions.
+/// Use of the actions: performed, printed or written to a plan.
 pub enum Use {
     /// They are performed.
     Perform,

@@ -1,4 +1,4 @@
-//! What a profile changes for later copies, in words.
+//! Describes in words how a profile changes later copies.
 
 use std::num::NonZero;
 

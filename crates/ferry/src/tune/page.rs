@@ -1,4 +1,4 @@
-//! What standard output can show: the number of columns, and block characters.
+//! Abilities of standard output: its number of columns, and block characters.
 
 use ferry_lab::table::Table;
 

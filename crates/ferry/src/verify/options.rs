@@ -147,7 +147,7 @@ impl Draft {
     }
 }
 
-/// What is printed of the differences.
+/// Output of the differences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shown {
     /// Their number and some of each kind, at the end.

@@ -98,7 +98,7 @@ fn a_program_on_ferry_io_is_recorded_from_both_sides() {
     if on_ring.is_empty() {
         eprintln!("SKIP: there is no io_uring here");
     }
-    // What the kernel records of a thread belongs to the program's worker.
+    // The kernel's events of a thread belong to the program's worker.
     let worker = trace.threads.iter().position(|thread| thread.name == "worker 0").expect("a worker");
     assert!(trace.kernel.iter().any(|event| usize::try_from(event.thread) == Ok(worker)));
     let tids: std::collections::HashSet<u32> = trace.threads.iter().map(|thread| thread.tid).collect();

@@ -40,7 +40,7 @@ pub(super) struct Usage {
     system: f64,
 }
 
-/// What a thread or a process had of a processor for some time.
+/// A thread's or a process's use of a processor during a time.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Share {
     /// Processor on which it ran last.

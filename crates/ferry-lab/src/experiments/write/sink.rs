@@ -34,7 +34,8 @@ pub(super) enum Sink {
     DirectPipelined,
     /// The ring, through the page cache.
     Ring,
-    /// The same with all blocks in flight. It can only overwrite, because a download has not all blocks at once.
+    /// The ring, through the page cache, with all blocks in flight. A download does not have them all at once, so this
+    /// only overwrites.
     RingAll,
     /// The ring, O_DIRECT.
     RingDirect,

@@ -1,8 +1,8 @@
-//! What `ferry sync` is asked for: two trees, a plan, or a trash to be undone.
+//! The task of `ferry sync`: make one tree equal to another, apply a plan, or undo a trash.
 
 use std::path::{Path, PathBuf};
 
-/// What is asked for.
+/// The task of a command line.
 #[derive(Debug)]
 pub(crate) enum Task {
     /// Two trees, what becomes of the actions, and the list of the names that take part.
@@ -34,7 +34,7 @@ pub(crate) struct FilesFrom {
     pub(crate) end: u8,
 }
 
-/// What becomes of the actions.
+/// Use of the actions: performed, printed or written to a plan.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Output {
     Perform,

@@ -14,7 +14,7 @@ fn ages_are_told_in_their_largest_unit() {
     }
 }
 
-/// What is shown of a profile, on a machine with two processors.
+/// Returns the text that shows a profile on a machine with two processors.
 fn shown(profile: &ferry_tune::Profile, columns: usize) -> String {
     let page = Page { columns, has_blocks: true };
     text(Path::new("/p/one.toml"), profile, "2 hours ago", "in force", &Effect::of(profile, 2), page)
