@@ -7,6 +7,7 @@
 
 use std::io::ErrorKind;
 use std::mem::ManuallyDrop;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
@@ -72,7 +73,7 @@ pub fn sightings(
         drop(end);
         match looking.join() {
             Ok(looked) => looked.and(found),
-            Err(panic) => std::panic::resume_unwind(panic),
+            Err(panic) => resume_unwind(panic),
         }
     })
 }
@@ -118,7 +119,7 @@ fn submit_all(
         return Ok(Vec::new());
     }
     let size = BYTES as usize;
-    // Not freed after an outer error or a panic of `compute`, because the kernel may still write to it.
+    // Not freed after an outer error, because the kernel may still write to it.
     let mut memory = ManuallyDrop::new(vec![0_u8; 2 * size]);
     let skip = memory.as_ptr().align_offset(size).min(size);
     let block = memory.as_mut_ptr().wrapping_add(skip);
@@ -137,8 +138,8 @@ fn submit_all(
     failed.map_or(Ok(found), |errno| Err(Unseen::Call("read", errno)))
 }
 
-/// Submits a read to `block`, computes, and waits until its completion was seen. After an outer error or a panic of
-/// `compute` the read may be in flight.
+/// Submits a read to `block`, computes, and waits until its completion was seen, also after a panic of `compute`. After an
+/// outer error the read may be in flight.
 fn one(
     ring: &IoUring,
     file: BorrowedFd<'_>,
@@ -157,22 +158,25 @@ fn one(
     }
     let submitted = Instant::now();
     enter(ring)?;
-    compute();
+    let panicked = catch_unwind(AssertUnwindSafe(compute)).err();
     let computed = submitted.elapsed();
     let mut patience = Duration::ZERO;
-    loop {
+    let (at, result) = loop {
         match told.recv_timeout(patience) {
-            Ok((_, result)) if result < 0 => return Ok(Err(Errno::from_raw_os_error(-result))),
-            Ok((at, _)) => {
-                let after = at.saturating_duration_since(submitted);
-                return Ok(Ok(Sighting { after, computed }));
-            }
+            Ok(seen) => break seen,
             // Only now, because entering the kernel runs task work.
             Err(RecvTimeoutError::Timeout) => enter(ring)?,
             Err(RecvTimeoutError::Disconnected) => return Err(Unseen::Call("looking", Errno::CANCELED)),
         }
         patience = PATIENCE;
+    };
+    if let Some(panic) = panicked {
+        resume_unwind(panic);
     }
+    if result < 0 {
+        return Ok(Err(Errno::from_raw_os_error(-result)));
+    }
+    Ok(Ok(Sighting { after: at.saturating_duration_since(submitted), computed }))
 }
 
 /// Submits what is queued, and asks for completions if the ring says that some wait for that.
