@@ -6,7 +6,6 @@
 //! mode the kernel signals an eventfd before it writes the completion.
 
 use std::io::ErrorKind;
-use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -118,41 +117,48 @@ fn submit_all(
         // The other thread reports why.
         return Ok(Vec::new());
     }
-    let size = BYTES as usize;
-    // Not freed after an outer error, because the kernel may still write to it.
-    let mut memory = ManuallyDrop::new(vec![0_u8; 2 * size]);
-    let skip = memory.as_ptr().align_offset(size).min(size);
-    let block = memory.as_mut_ptr().wrapping_add(skip);
-    let (mut found, mut failed) = (Vec::new(), None);
-    for offset in offsets {
-        match one(ring, file, offset, block, told, &mut compute)? {
-            Ok(sighting) => found.push(sighting),
-            Err(errno) => {
-                failed = Some(errno);
-                break;
-            }
-        }
-    }
-    // The completion of each read was seen.
-    drop(ManuallyDrop::into_inner(memory));
-    failed.map_or(Ok(found), |errno| Err(Unseen::Call("read", errno)))
+    let mut memory = Memory { bytes: vec![0; 2 * BYTES as usize], is_in_flight: false };
+    offsets.into_iter().map(|offset| one(ring, file, offset, &mut memory, told, &mut compute)).collect()
 }
 
-/// Submits a read to `block`, computes, and waits until its completion was seen, also after a panic of `compute`. After an
-/// outer error the read may be in flight.
+/// Memory of a read. While the read is in flight, it is not freed: the kernel may write to it.
+struct Memory {
+    bytes: Vec<u8>,
+    is_in_flight: bool,
+}
+
+impl Memory {
+    /// Address of a page.
+    fn block(&mut self) -> *mut u8 {
+        let size = BYTES as usize;
+        let skip = self.bytes.as_ptr().align_offset(size).min(size);
+        self.bytes.as_mut_ptr().wrapping_add(skip)
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        if self.is_in_flight {
+            std::mem::forget(std::mem::take(&mut self.bytes));
+        }
+    }
+}
+
+/// Submits a read, computes, and waits until its completion was seen, also after a panic of `compute`.
 fn one(
     ring: &IoUring,
     file: BorrowedFd<'_>,
     offset: u64,
-    block: *mut u8,
+    memory: &mut Memory,
     told: &Receiver<Seen>,
     compute: &mut impl FnMut(),
-) -> Result<Result<Sighting, Errno>, Unseen> {
-    let read = opcode::Read::new(types::Fd(file.as_raw_fd()), block, BYTES).offset(offset).build();
+) -> Result<Sighting, Unseen> {
+    let read = opcode::Read::new(types::Fd(file.as_raw_fd()), memory.block(), BYTES).offset(offset).build();
     {
         // SAFETY: only this thread has a view of the submission queue.
         let mut submissions = unsafe { ring.submission_shared() };
-        // SAFETY: the block is neither freed nor used until the completion was seen, or never freed.
+        memory.is_in_flight = true;
+        // SAFETY: the memory is neither freed nor used until the completion was seen, or never freed.
         let pushed = unsafe { submissions.push(&read) };
         pushed.map_err(|_| Unseen::Call("io_uring_enter", Errno::BUSY))?;
     }
@@ -170,13 +176,14 @@ fn one(
         }
         patience = PATIENCE;
     };
+    memory.is_in_flight = false;
     if let Some(panic) = panicked {
         resume_unwind(panic);
     }
     if result < 0 {
-        return Ok(Err(Errno::from_raw_os_error(-result)));
+        return Err(Unseen::Call("read", Errno::from_raw_os_error(-result)));
     }
-    Ok(Ok(Sighting { after: at.saturating_duration_since(submitted), computed }))
+    Ok(Sighting { after: at.saturating_duration_since(submitted), computed })
 }
 
 /// Submits what is queued, and asks for completions if the ring says that some wait for that.
