@@ -80,6 +80,8 @@ pub(crate) struct Limits {
     pub(crate) unfinished: Semaphore,
     /// Folders being worked on by each worker.
     pub(crate) folders_at_once: usize,
+    /// Number of files that are open at once while a folder is listed (`preload.rs` of ferry-io).
+    pub(crate) preloaded_at_once: usize,
     /// Entries of one folder being copied by one worker.
     pub(crate) entries_at_once: usize,
     workers: usize,
@@ -120,13 +122,17 @@ impl Run {
         let cached = (descriptors / 8).max(6.min(descriptors / 4)).clamp(2, 256);
         // With few descriptors none is spared for a listing: the rest of it waits in memory.
         let listings = (descriptors / 16).min(64);
-        let left = descriptors.saturating_sub(2 * folders_at_once * workers + 2 * cached + listings);
+        let preloaded_at_once = (descriptors / (8 * folders_at_once * workers)).min(16);
+        let preloading = preloaded_at_once * folders_at_once * workers;
+        let left =
+            descriptors.saturating_sub(2 * folders_at_once * workers + 2 * cached + listings + preloading);
         let files = (left / 2).clamp(1, io.blocks().min(128));
         let asks = options.existing == Existing::Ask;
         let limits = Limits {
             files: Semaphore::new(files),
             unfinished: Semaphore::new(workers),
             folders_at_once: if asks { 1 } else { folders_at_once },
+            preloaded_at_once,
             entries_at_once: if asks { 1 } else { files.min(64) },
             workers,
         };

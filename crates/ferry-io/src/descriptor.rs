@@ -12,6 +12,7 @@ use rustix::io::Errno;
 
 use crate::error::{Error, Operation, Result};
 use crate::event;
+use crate::preload::Shelf;
 use crate::sim::SimDescriptor;
 
 /// An open file or folder, closed with its last owner.
@@ -33,6 +34,8 @@ pub(crate) struct Handle {
     is_told: bool,
     /// Set while its transfers go past the page cache.
     is_direct: AtomicBool,
+    /// Files of a folder that were read when it was listed.
+    preloaded: Shelf,
 }
 
 impl Handle {
@@ -72,6 +75,7 @@ impl From<OwnedFd> for Handle {
             is_mount_root: None,
             is_told: event::descriptor_opened(),
             is_direct: AtomicBool::new(false),
+            preloaded: Shelf::default(),
         }
     }
 }
@@ -134,6 +138,14 @@ impl Descriptor {
             handle.is_mount_root = is_mount_root;
         }
         self
+    }
+
+    /// Files of this folder that were read when it was listed.
+    pub(crate) fn preloaded(&self) -> &Shelf {
+        match self {
+            Self::Real(handle) => &handle.preloaded,
+            Self::Sim(descriptor) => &descriptor.preloaded,
+        }
     }
 
     pub(crate) fn is_direct(&self) -> bool {

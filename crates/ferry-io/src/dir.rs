@@ -19,6 +19,7 @@ use crate::loaded::{Content, Loaded};
 use crate::name::Name;
 use crate::op::{FileOrEntry, Into, Op, Outcome, Sync, expect_outcome};
 use crate::open_how::OpenHow;
+use crate::preload::Preload;
 use crate::worker::{self, submit};
 
 async fn done(op: Op) -> Result<()> {
@@ -125,21 +126,24 @@ impl Dir {
         expect_outcome!(submit(op).await.1, Outcome::Descriptor(fd) => Self::from_descriptor(fd.on(self.fd.device())))
     }
 
-    /// Opens a folder in this folder, with its attributes and first entries, in one request.
+    /// Opens a folder in this folder, with its attributes and first entries, in one request. If the request has to wait, it
+    /// also reads small files of the folder, which are then loaded from memory.
     ///
     /// # Errors
     /// Those of [`Self::open_dir`] and of getdents64(2).
-    pub async fn enter(&self, name: &Name) -> Result<(Self, Stat, Entries)> {
-        if worker::current().splits_requests() {
+    pub async fn enter(&self, name: &Name, preload: Option<Preload>) -> Result<(Self, Stat, Entries)> {
+        let worker = worker::current();
+        if worker.splits_requests() {
             let folder = self.open_dir(name).await?;
             let stat = folder.stat().await?;
             let entries = folder.list(None).await?;
             return Ok((folder, stat, entries));
         }
-        let op = Op::Enter { dir: self.dir(), name: name.clone() };
+        let preload = preload.filter(|_| worker.may_preload());
+        let op = Op::Enter { dir: self.dir(), name: name.clone(), preload };
         expect_outcome!(submit(op).await.1, Outcome::Entered(entered) => {
             let (fd, stat, entries) = *entered;
-            (Self::from_descriptor(fd), stat, entries)
+            (Self { fd }, stat, entries)
         })
     }
 

@@ -14,6 +14,7 @@ use crate::error::Operation;
 use crate::facts::Facts;
 use crate::loaded::{Loaded, Opened};
 use crate::name::Name;
+use crate::preload::Preload;
 
 /// Offset that stands for the file's own position, for pipes and terminals (io_uring_enter(2)).
 pub(crate) const AT_POSITION: u64 = u64::MAX;
@@ -66,8 +67,8 @@ pub(crate) enum Op {
     Sync { file: Fd, how: Sync },
     /// `Entries` from the descriptor's position, or from an earlier listing's cookie.
     List { dir: Fd, from: Option<u64> },
-    /// `Entered`. Opens a folder and lists its first entries.
-    Enter { dir: Fd, name: Name },
+    /// `Entered`. Opens a folder and lists its first entries. On the pool, also reads its small files.
+    Enter { dir: Fd, name: Name, preload: Option<Preload> },
     /// `Examined`, one for each name. Attributes of several entries of one folder; with `compared`, everything else by which
     /// entries are compared.
     Examine { dir: Fd, names: Vec<Name>, compared: bool },
@@ -140,7 +141,7 @@ pub(crate) enum Outcome {
     Offset(Option<u64>),
     Bytes(Vec<u8>),
     Entries(Entries),
-    Entered(Box<(Descriptor, Stat, Entries)>),
+    Entered(Box<(Fd, Stat, Entries)>),
     Loaded(Box<Loaded>),
     Examined(Vec<std::result::Result<Facts, Errno>>),
 }

@@ -223,6 +223,11 @@ impl Router {
             && self.fruitless.is_asking_worth_it()
     }
 
+    /// Returns true if a request that lists a folder may read its files: no route is forced.
+    pub(crate) fn may_preload(&self) -> bool {
+        self.forced == RouteChoice::Auto
+    }
+
     /// Returns true if entries that are examined on this filesystem have to be waited for.
     pub(crate) fn waits_for_entries(&self, device: u64) -> bool {
         self.window_of(device, Operation::Stat).waited.get().count_ones() >= SLOW_OF_WINDOW

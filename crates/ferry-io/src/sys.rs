@@ -13,6 +13,7 @@ mod list;
 mod load;
 mod opening;
 mod pieces;
+mod preload;
 mod waiting;
 mod xattr;
 
@@ -41,6 +42,7 @@ pub(crate) use direct::{
 pub(crate) use list::Records;
 pub(crate) use load::store;
 use opening::{open, open_unnamed};
+pub(crate) use preload::preload;
 pub(crate) use waiting::{Wait, may_wait_for_ever};
 
 /// Runs a request here and now.
@@ -80,7 +82,7 @@ pub(crate) fn perform(op: &mut Op, patience: Patience) -> Result<Outcome, Errno>
         Op::Truncate { file, size } => call(|| rustix::fs::ftruncate(file.fd(), *size)).map(done),
         Op::Sync { file, how } => sync(file.fd(), *how).map(done),
         Op::List { dir, from } => list::entries(dir.fd(), *from).map(Outcome::Entries),
-        Op::Enter { dir, name } => list::enter(dir.fd(), name, patience),
+        Op::Enter { dir, name, .. } => list::enter(dir.fd(), name, patience),
         Op::Examine { dir, names, compared } => Ok(examine::examine(dir.fd(), names, *compared)),
         Op::MakeDirectory { dir, name, mode } => make_directory(dir.fd(), name, *mode).map(done),
         Op::Symlink { dir, name, target } => {

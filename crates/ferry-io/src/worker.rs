@@ -157,6 +157,10 @@ impl Worker {
         self.router.splits_requests()
     }
 
+    pub(crate) fn may_preload(&self) -> bool {
+        self.router.may_preload()
+    }
+
     pub(crate) fn waits_for_entries(&self, device: u64) -> bool {
         self.router.waits_for_entries(device)
     }

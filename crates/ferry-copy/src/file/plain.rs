@@ -6,7 +6,9 @@
 
 use std::sync::Arc;
 
-use ferry_io::{Entry as ListedEntry, Error, FileKind, Permit, Rest, Stored, TransferPlan, Transferred};
+use ferry_io::{
+    Entry as ListedEntry, Error, FileKind, Permit, Preload, Rest, Stored, TransferPlan, Transferred,
+};
 
 use super::source;
 use crate::folder::{Dirs, Folder};
@@ -90,6 +92,22 @@ fn plan(run: &Run, entry: Entry<'_>) -> Option<TransferPlan> {
         needs_whole: preserve.mode,
         times: preserve.timestamps,
         shares,
+    })
+}
+
+/// Returns the files that are read with the listing of a folder, if its copy will be new because `parent`'s is.
+pub(crate) fn preload(run: &Run, parent: &Folder) -> Option<Preload> {
+    let preserve = run.options.preserve;
+    let may_read = parent.facts().is_some_and(|facts| facts.is_new)
+        && let_run(&run.options)
+        && parent.abilities().is_some_and(|known| !known.close_may_fail())
+        && !run.clones_small_files(parent)
+        && run.limits.preloaded_at_once > 0;
+    may_read.then(|| Preload {
+        xattrs: preserve.mode,
+        alone: preserve.links,
+        largest: run.io.block_size() as u64,
+        at_once: run.limits.preloaded_at_once,
     })
 }
 

@@ -7,6 +7,7 @@ use ferry_io::{Cause, Dir, Entries, Errno, Error, FileKind, Name, Stat, Xattr};
 use crate::abilities::DevicePair;
 use crate::acl;
 use crate::backup;
+use crate::file::plain;
 use crate::folder::{Dirs, Facts, Folder, Role, open_target};
 use crate::identity::identity;
 use crate::listing::Chunk;
@@ -88,7 +89,7 @@ async fn try_enter(run: &Run, folder: &Arc<Folder>) -> Result<Option<Chunk>, Fai
     run.pass().await.during(Verb::OpenDirectory)?;
     let Dirs { source: source_parent, target: target_parent } =
         run.dirs(parent).await.during(Verb::OpenDirectory)?;
-    let (source, stat, entries) = match open_source(folder, &source_parent).await {
+    let (source, stat, entries) = match open_source(run, folder, &source_parent).await {
         Ok(opened) => opened,
         Err(error) => {
             make_unreadable(run, folder, &source_parent, &target_parent).await?;
@@ -201,11 +202,12 @@ fn copied_into<'a>(folder: &'a Folder, source: &Stat) -> Option<&'a Folder> {
     None
 }
 
-async fn open_source(folder: &Folder, parent: &Dir) -> ferry_io::Result<(Dir, Stat, Entries)> {
+async fn open_source(run: &Run, folder: &Folder, parent: &Dir) -> ferry_io::Result<(Dir, Stat, Entries)> {
+    let preload = folder.parent().and_then(|above| plain::preload(run, above));
     let source = match (folder.given_source(), folder.source_name()) {
         (Some(given), _) => given.clone(),
         (None, Some(name)) if folder.follows() => parent.open_dir_following(name).await?,
-        (None, Some(name)) => return parent.enter(name).await,
+        (None, Some(name)) => return parent.enter(name, preload).await,
         (None, None) => parent.clone(),
     };
     let stat = source.stat().await?;

@@ -1,7 +1,9 @@
 use super::work::*;
 use super::*;
 use crate::buffers::Blocks;
-use crate::descriptor::Descriptor;
+use crate::descriptor::{Descriptor, Fd};
+use crate::entry::Entries;
+use crate::preload::{Preload, Preloaded};
 use crate::sys::Patience;
 
 fn write(file: &Arc<Descriptor>) -> Op {
@@ -120,6 +122,10 @@ impl Calls for Panicking {
 
     fn write_joined(&mut self, _: &[&Op]) -> Result<usize, Errno> {
         panic!("a joined call panics");
+    }
+
+    fn preload(&mut self, _: &Fd, _: &Entries, _: &Preload) -> Vec<Preloaded> {
+        unreachable!("no folder is entered")
     }
 }
 

@@ -11,10 +11,13 @@ use std::time::Instant;
 
 use rustix::io::Errno;
 
+use crate::descriptor::Fd;
+use crate::entry::Entries;
 use crate::error::Operation;
 use crate::event;
 use crate::inbox::Inbox;
 use crate::op::{Op, Outcome};
+use crate::preload::{Preload, Preloaded};
 use crate::slots::{Completion, Key};
 use crate::sys::{self, Patience, Wait};
 
@@ -64,6 +67,9 @@ pub(crate) trait Calls {
 
     /// Performs consecutive writes of one file in one call; returns the bytes written of all.
     fn write_joined(&mut self, ops: &[&Op]) -> Result<usize, Errno>;
+
+    /// Reads small files of a folder that was just listed.
+    fn preload(&mut self, folder: &Fd, entries: &Entries, plan: &Preload) -> Vec<Preloaded>;
 }
 
 struct Kernel;
@@ -77,6 +83,10 @@ impl Calls for Kernel {
 
     fn write_joined(&mut self, ops: &[&Op]) -> Result<usize, Errno> {
         sys::write_joined(ops.iter().copied())
+    }
+
+    fn preload(&mut self, folder: &Fd, entries: &Entries, plan: &Preload) -> Vec<Preloaded> {
+        sys::preload(folder.fd(), entries, plan)
     }
 }
 
@@ -137,7 +147,12 @@ impl Work {
         if C::IS_RECORDED && (is_alone || patience == Patience::Begin) {
             event::started(&self.owner, *key);
         }
-        *result = guarded(&self.owner, || calls.perform(op, patience)).flatten();
+        *result = guarded(&self.owner, || {
+            let outcome = calls.perform(op, patience)?;
+            preload(calls, op, &outcome);
+            Ok(outcome)
+        })
+        .flatten();
         if patience == Patience::Begin && matches!(result, Err(Errno::AGAIN)) {
             self.calls.push_back(Call::One(at, Patience::Wait));
         } else if C::IS_RECORDED {
@@ -173,6 +188,14 @@ impl Work {
         }
         self.owner.deliver(self.requests);
         self.lane
+    }
+}
+
+/// Reads small files of a folder that was just listed, if its request asks for that.
+fn preload<C: Calls>(calls: &mut C, op: &Op, outcome: &Outcome) {
+    if let (Op::Enter { preload: Some(plan), .. }, Outcome::Entered(entered)) = (op, outcome) {
+        let (folder, _, entries) = &**entered;
+        folder.preloaded().fill(calls.preload(folder, entries, plan));
     }
 }
 

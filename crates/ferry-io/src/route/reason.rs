@@ -42,6 +42,8 @@ pub enum Reason {
     Missed,
     /// Another file of its folder was not in memory.
     WithFolder,
+    /// It was performed by the request that listed its folder.
+    Preloaded,
     /// Recent calls of this kind did not block.
     RecentlyFast,
     /// Recent calls of this kind blocked.
@@ -67,12 +69,13 @@ impl Reason {
     }
 
     /// All reasons, in the order of the counters.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Forced,
         Self::Changes,
         Self::Asked,
         Self::Missed,
         Self::WithFolder,
+        Self::Preloaded,
         Self::RecentlyFast,
         Self::RecentlySlow,
         Self::Overlaps,
@@ -92,6 +95,7 @@ impl Reason {
             Self::Asked => "asked",
             Self::Missed => "missed",
             Self::WithFolder => "with-folder",
+            Self::Preloaded => "preloaded",
             Self::RecentlyFast => "recently-fast",
             Self::RecentlySlow => "recently-slow",
             Self::Overlaps => "overlaps",
@@ -112,6 +116,7 @@ impl Reason {
             Self::Asked => "tried without blocking; it succeeded at once",
             Self::Missed => "tried without blocking; the answer was not in memory",
             Self::WithFolder => "another file of its folder was not in memory",
+            Self::Preloaded => "the request that listed its folder has read it",
             Self::RecentlyFast => "recent ones did not block",
             Self::RecentlySlow => "recent ones blocked",
             Self::Overlaps => "its worker had other work meanwhile",

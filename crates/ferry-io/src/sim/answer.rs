@@ -10,6 +10,7 @@ mod examine;
 mod names;
 mod open;
 mod pieces;
+mod preload;
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, MutexGuard};
@@ -123,7 +124,7 @@ impl<'a> Answering<'a> {
                 let handle = self.open(dir, name, *flags, mode.bits(), *follow)?;
                 Ok(Outcome::Descriptor(self.descriptor(handle)))
             }
-            Op::Enter { dir, name } => self.enter(dir, name),
+            Op::Enter { dir, name, .. } => self.enter(dir, name),
             Op::Examine { dir, names, compared } => {
                 Ok(Outcome::Examined(self.examine(dir, names, *compared)))
             }

@@ -8,10 +8,12 @@ use super::disk::Disk;
 use super::schedule::{GIVES_WAY, Schedule, Sim};
 use crate::buffers::Block;
 use crate::descriptor::{Descriptor, Fd};
+use crate::entry::Entries;
 use crate::event;
 use crate::name::Name;
 use crate::op::{Op, Outcome};
 use crate::pool::Calls;
+use crate::preload::{Preload, Preloaded};
 use crate::sys::Patience;
 
 /// Probability that fibers give way after a call, in millionths.
@@ -118,6 +120,15 @@ impl Calls for Called<'_> {
         let disk = Locked::of(&self.sim.world);
         let mut answering = Answering::new(&self.sim.world, disk, chance, (Patience::Wait, *character));
         answering.write_joined(ops)
+    }
+
+    fn preload(&mut self, folder: &Fd, entries: &Entries, plan: &Preload) -> Vec<Preloaded> {
+        let Schedule { chance, character, .. } = &mut *self.schedule;
+        let disk = Locked::of(&self.sim.world);
+        let mut answering = Answering::new(&self.sim.world, disk, chance, (Patience::Wait, *character));
+        let read = answering.preload(folder, entries, plan);
+        self.waited |= answering.waited;
+        read
     }
 }
 

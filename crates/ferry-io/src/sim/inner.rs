@@ -10,6 +10,7 @@ use super::meanwhile::Meanwhile;
 use super::world::World;
 use crate::buffers::Blocks;
 use crate::entry::DirectSupport;
+use crate::preload::Shelf;
 
 /// State shared by a world, its runs and their descriptors.
 #[derive(Debug)]
@@ -33,12 +34,13 @@ pub(crate) struct SimDescriptor {
     pub(super) handle: u64,
     /// Device number of its filesystem.
     device: u64,
+    pub(crate) preloaded: Shelf,
     is_given_back: bool,
 }
 
 impl SimDescriptor {
     pub(super) fn new(world: &Arc<Inner>, handle: u64, device: u64) -> Self {
-        Self { world: Arc::clone(world), handle, device, is_given_back: false }
+        Self { world: Arc::clone(world), handle, device, preloaded: Shelf::default(), is_given_back: false }
     }
 
     /// Returns the handle without closing it: the caller closes it.

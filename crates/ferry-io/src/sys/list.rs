@@ -34,7 +34,7 @@ pub(super) fn enter(dir: BorrowedFd<'_>, name: &Name, patience: Patience) -> Res
     let (stat, is_mount_root) = stat_folder(folder.as_fd())?;
     let entries = entries(folder.as_fd(), None)?;
     let folder = Descriptor::from(folder).on(stat.device).with_mount(is_mount_root);
-    Ok(Outcome::Entered(Box::new((folder, stat, entries))))
+    Ok(Outcome::Entered(Box::new((Arc::new(folder), stat, entries))))
 }
 
 /// Position to continue at after an error. Entries found before are returned first, and the next call returns the

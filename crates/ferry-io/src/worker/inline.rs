@@ -12,6 +12,7 @@ use crate::file::mode_bits;
 use crate::loaded::{Content, Loaded};
 use crate::name::Name;
 use crate::op::{Into, Op, Outcome};
+use crate::preload::Preloaded;
 use crate::route::{Choice, Reason, Route, SLOW};
 use crate::stats::add;
 use crate::sys::{self, Patience};
@@ -28,6 +29,10 @@ impl Worker {
         overlaps: bool,
         asked: u64,
     ) -> std::result::Result<Completed, Choice> {
+        if let Some(mut result) = self.take_preloaded(op, asked) {
+            self.store_loaded(op, &mut result, Reason::Preloaded);
+            return Ok(result);
+        }
         if let Some(choice) = self.joins_cold(op) {
             return Err(choice);
         }
@@ -45,10 +50,36 @@ impl Worker {
             self.router.observe(op, waited);
         }
         self.note_ran(op, choice.reason, asked, &result);
-        if let (Op::Load { name, into: Some(into), .. }, Ok(Outcome::Loaded(loaded))) = (&*op, &mut result) {
-            drop(self.store(name, into, loaded, choice.reason));
-        }
+        self.store_loaded(op, &mut result, choice.reason);
         Ok(result)
+    }
+
+    /// Makes the new file that a load is for, if it was loaded.
+    fn store_loaded(&self, op: &Op, result: &mut Completed, reason: Reason) {
+        if let (Op::Load { name, into: Some(into), .. }, Ok(Outcome::Loaded(loaded))) = (op, result) {
+            drop(self.store(name, into, loaded, reason));
+        }
+    }
+
+    /// Loads a file that was read when its folder was listed.
+    fn take_preloaded(&self, op: &mut Op, asked: u64) -> Option<Completed> {
+        let Op::Load { dir, name, xattrs, alone, block: Some(block), opened: None, .. } = op else {
+            return None;
+        };
+        let Preloaded { stat, xattrs: found, bytes, .. } = dir.preloaded().take(name)?;
+        let is_left = *alone && stat.links > 1;
+        if is_left || *xattrs && found.is_none() {
+            return None;
+        }
+        block.as_mut_capacity().get_mut(..bytes.len())?.copy_from_slice(&bytes);
+        block.set_filled(bytes.len());
+        let Op::Load { block, .. } = op else { return None };
+        let content = Content::Whole(block.take()?);
+        let loaded = Loaded { stat, xattrs: found.unwrap_or_default(), content };
+        let result = Ok(Outcome::Loaded(Box::new(loaded)));
+        self.counters.count(op.operation(), Route::Pool, Reason::Preloaded);
+        event::ran(op, (Route::Pool, Reason::Preloaded), asked, &result);
+        Some(result)
     }
 
     /// Makes an operation's calls on this thread.
@@ -81,7 +112,8 @@ impl Worker {
             return false;
         }
         // Cold files of a folder go to the pool together.
-        !self.is_due() && self.cold.borrow().is_empty() && self.router.asks_for_loads(source.device())
+        let may_begin = !self.is_due() && self.cold.borrow().is_empty();
+        may_begin && (!source.preloaded().is_empty() || self.router.asks_for_loads(source.device()))
     }
 
     /// Returns true if this thread has slept since the last look, which may be earlier than the run. Then the `next`
@@ -101,6 +133,9 @@ impl Worker {
 
     /// Runs an operation here if the kernel need not wait for it; otherwise returns the other route.
     pub(crate) fn ask(&self, op: &mut Op, asked: u64) -> std::result::Result<Completed, Choice> {
+        if let Some(result) = self.take_preloaded(op, asked) {
+            return Ok(result);
+        }
         let result = self.try_here(op, Patience::Ask)?;
         self.note_ran(op, Reason::Asked, asked, &result);
         Ok(result)

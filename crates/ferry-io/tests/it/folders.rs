@@ -30,7 +30,7 @@ fn a_large_folder_is_listed_whole_and_each_name_once() {
                 large.make_node(&name(entry), FileKind::Fifo, 0o600, 0).await
             })
             .await?;
-            let (again, stat, first) = folder.enter(&name("large")).await?;
+            let (again, stat, first) = folder.enter(&name("large"), None).await?;
             assert_eq!(stat.kind, FileKind::Directory);
             assert!(first.next.is_some(), "it takes several chunks");
             assert!(first.entries.iter().all(|entry| entry.kind == Some(FileKind::Fifo)));
@@ -123,8 +123,8 @@ fn folders_are_made_entered_and_removed() {
             a.remove_dir(&name("b")).await?;
             folder.remove_dir(&name("a")).await?;
             assert_eq!(errno(a.make_dir(&name("c"), 0o755).await), Errno::NOENT, "it is gone");
-            assert_eq!(errno(folder.enter(&name("a")).await.map(|_| ())), Errno::NOENT);
-            assert_eq!(errno(folder.enter(&name("file")).await.map(|_| ())), Errno::NOTDIR);
+            assert_eq!(errno(folder.enter(&name("a"), None).await.map(|_| ())), Errno::NOENT);
+            assert_eq!(errno(folder.enter(&name("file"), None).await.map(|_| ())), Errno::NOTDIR);
             Ok(())
         });
         outcome.expect("all of it works");
@@ -346,7 +346,7 @@ fn folders_that_links_lead_to_are_opened_only_if_asked() {
             folder.make_dir(&name("folder"), 0o755).await?;
             folder.symlink(&name("link"), c"folder".to_owned()).await?;
             assert_eq!(errno(folder.open_dir(&name("link")).await), Errno::NOTDIR);
-            assert_eq!(errno(folder.enter(&name("link")).await.map(|_| ())), Errno::NOTDIR);
+            assert_eq!(errno(folder.enter(&name("link"), None).await.map(|_| ())), Errno::NOTDIR);
             folder.open_dir_following(&name("link")).await?;
             Ok(())
         });

@@ -11,6 +11,7 @@ mod folders;
 mod jobs;
 mod pieces;
 mod place;
+mod preload;
 mod scopes;
 mod signals;
 mod simulation;

@@ -281,7 +281,7 @@ pub(super) async fn open(parent: &Dir, name: &Name, which: Which) -> Result<List
 
 async fn enter(parent: &Dir, name: &Name, which: Which) -> Result<(Dir, Stat, Entries), FailureKind> {
     let verb = if which == Which::Target { Verb::StatTarget } else { Verb::OpenDirectory };
-    parent.enter(name).await.map_err(|error| FailureKind::Io { verb, error })
+    parent.enter(name, None).await.map_err(|error| FailureKind::Io { verb, error })
 }
 
 /// Opens the folder `name` and lists it; `None` if it has more entries than one request lists.

@@ -1,5 +1,7 @@
 //! Opening, listing, and requests that make several calls.
 
+use std::sync::Arc;
+
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
@@ -145,7 +147,9 @@ impl Answering<'_> {
             Ok((stat, self.list(handle, None)?))
         });
         match entered {
-            Ok((stat, entries)) => Ok(Outcome::Entered(Box::new((self.descriptor(handle), stat, entries)))),
+            Ok((stat, entries)) => {
+                Ok(Outcome::Entered(Box::new((Arc::new(self.descriptor(handle)), stat, entries))))
+            }
             Err(errno) => {
                 self.disk.close(handle);
                 Err(errno)
@@ -183,7 +187,7 @@ impl Answering<'_> {
     }
 
     /// Opens a file to be loaded and reads its attributes.
-    fn open_to_load(&mut self, dir: &Fd, name: &Name, xattrs: bool) -> Result<Opened, Errno> {
+    pub(super) fn open_to_load(&mut self, dir: &Fd, name: &Name, xattrs: bool) -> Result<Opened, Errno> {
         self.next_call();
         self.ask()?;
         self.meet_fault(Operation::Load, &[name.as_bytes()])?;
