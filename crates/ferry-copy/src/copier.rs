@@ -224,7 +224,7 @@ impl Copier {
     async fn make_as(&self, parent: &Pair, name: &Name, role: Role) -> Option<Pair> {
         let folder = self.beneath(parent, name, role);
         self.run.walk_grows(1);
-        let entered = walk::enter(&self.run, &folder).await;
+        let entered = walk::enter(&self.run, &folder, None).await;
         self.run.walk_shrinks();
         if entered.is_none() {
             finish::end_one(&self.run, folder).await;

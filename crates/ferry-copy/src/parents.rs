@@ -124,7 +124,7 @@ async fn take(run: &Run, folder: &mut Arc<Folder>, item: &Item, step: &Step, fur
     let before = std::mem::replace(folder, next);
     finish::end_one(run, before).await;
     run.durable.await_end();
-    is_made || walk::enter(run, folder).await.is_some()
+    is_made || walk::enter(run, folder, None).await.is_some()
 }
 
 /// End of an existing way in the target.

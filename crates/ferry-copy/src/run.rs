@@ -122,7 +122,9 @@ impl Run {
         let cached = (descriptors / 8).max(6.min(descriptors / 4)).clamp(2, 256);
         // With few descriptors none is spared for a listing: the rest of it waits in memory.
         let listings = (descriptors / 16).min(64);
+        // With fewer than 4, the reads of a folder would wait for each other.
         let preloaded_at_once = (descriptors / (8 * folders_at_once * workers)).min(16);
+        let preloaded_at_once = if preloaded_at_once < 4 { 0 } else { preloaded_at_once };
         let preloading = preloaded_at_once * folders_at_once * workers;
         let left =
             descriptors.saturating_sub(2 * folders_at_once * workers + 2 * cached + listings + preloading);

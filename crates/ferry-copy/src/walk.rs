@@ -54,7 +54,7 @@ async fn do_job(run: &Arc<Run>, jobs: &Jobs<Job>, job: Job) {
     let (Job::Enter(named) | Job::List(named, _) | Job::Copy(named, _)) = &job;
     ferry_io::name_fiber(named.source_name().map(Name::as_bytes).unwrap_or_default());
     let (folder, entries, later) = match job {
-        Job::Enter(folder) => match enter(run, &folder).await {
+        Job::Enter(folder) => match enter(run, &folder, plain::preload(run, &folder)).await {
             Some(chunk) => {
                 let Begun { entries, later } = begin(run, jobs, &folder, chunk).await;
                 (folder, entries, later)

@@ -154,6 +154,11 @@ impl Stat {
     pub fn may_have_holes(&self) -> bool {
         self.blocks.saturating_mul(512) < self.size
     }
+
+    /// Returns true if a load reads the file's bytes; with `alone`, not those of a file with several names.
+    pub(crate) fn is_read(&self, alone: bool) -> bool {
+        self.kind == FileKind::Regular && !self.may_have_holes() && !(alone && self.links > 1)
+    }
 }
 
 /// One entry of a listing.

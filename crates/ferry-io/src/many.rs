@@ -136,8 +136,8 @@ impl Dir {
     /// Returns true if a run may begin with the next file: small files of this folder are asked for, no other fibers are
     /// due, and no slow run came shortly before. Call it once for each file.
     #[must_use]
-    pub fn transfers_many(&self) -> bool {
-        current().begins_run(&self.fd)
+    pub fn transfers_many(&self, first: &Name) -> bool {
+        current().begins_run(&self.fd, first)
     }
 
     /// Begins a run of transfers from this folder to files of the same names in `target`, if [`Self::transfers_many`] has

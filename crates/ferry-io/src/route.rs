@@ -111,7 +111,7 @@ impl Fruitless {
         }
     }
 
-    fn is_asking_worth_it(&self) -> bool {
+    pub(crate) fn is_asking_worth_it(&self) -> bool {
         self.0.load(Ordering::Relaxed) < FRUITLESS
     }
 }

@@ -11,7 +11,7 @@
 //! its seed.
 //!
 //! Limits: reads leave access times alone, as with noatime; ACLs are extended attributes without effect; clones cost as
-//! much as copies; FIFOs carry nothing; rings link no requests. Other processes ([`World::meanwhile`]) act between any
+//! much as copies; FIFOs carry nothing; rings link no requests; files that are read with a listing cost no time. Other processes ([`World::meanwhile`]) act between any
 //! two calls. The run's own threads act only between requests, even where a request makes several calls. Nothing
 //! outside can wake a simulated run.
 

@@ -95,19 +95,24 @@ fn plan(run: &Run, entry: Entry<'_>) -> Option<TransferPlan> {
     })
 }
 
-/// Returns the files that are read with the listing of a folder, if its copy will be new because `parent`'s is.
-pub(crate) fn preload(run: &Run, parent: &Folder) -> Option<Preload> {
-    let preserve = run.options.preserve;
-    let may_read = parent.facts().is_some_and(|facts| facts.is_new)
-        && let_run(&run.options)
-        && parent.abilities().is_some_and(|known| !known.close_may_fail())
-        && !run.clones_small_files(parent)
-        && run.limits.preloaded_at_once > 0;
-    may_read.then(|| Preload {
-        xattrs: preserve.mode,
-        alone: preserve.links,
+/// Returns the files that are read with the listing of a folder. Its copy must be new, and no option may keep a source from
+/// being loaded as a whole.
+pub(crate) fn preload(run: &Run, folder: &Folder) -> Option<Preload> {
+    let (options, parent) = (&run.options, folder.parent()?);
+    let loads_whole = source::let_store(options)
+        && options.make == Make::Copy
+        && options.sparse != Sparse::Always
+        && options.existing != Existing::Ask
+        && !options.copy_contents
+        && !run.clones_small_files(parent);
+    let is_new = parent.facts().is_some_and(|facts| facts.is_new);
+    let is_local = parent.abilities().is_some_and(|known| !known.close_may_fail());
+    let at_once = run.limits.preloaded_at_once;
+    (is_new && is_local && loads_whole && at_once > 0).then(|| Preload {
+        xattrs: options.preserve.mode || options.preserve.xattr,
+        alone: options.preserve.links,
         largest: run.io.block_size() as u64,
-        at_once: run.limits.preloaded_at_once,
+        at_once,
     })
 }
 
@@ -127,7 +132,7 @@ pub(crate) async fn copy_run<'a>(
         return Ended::NotBegun(first);
     }
     let Ok(Dirs { source, target }) = run.dirs(folder).await else { return Ended::NotBegun(first) };
-    if !source.transfers_many() {
+    if !source.transfers_many(&first.name) {
         return Ended::NotBegun(first);
     }
     let Ok(permit) = run.limits.files.acquire().await else { return Ended::NotBegun(first) };

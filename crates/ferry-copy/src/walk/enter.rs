@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use ferry_io::{Cause, Dir, Entries, Errno, Error, FileKind, Name, Stat, Xattr};
+use ferry_io::{Cause, Dir, Entries, Errno, Error, FileKind, Name, Preload, Stat, Xattr};
 
 use crate::abilities::DevicePair;
 use crate::acl;
 use crate::backup;
-use crate::file::plain;
 use crate::folder::{Dirs, Facts, Folder, Role, open_target};
 use crate::identity::identity;
 use crate::listing::Chunk;
@@ -22,9 +21,10 @@ use crate::staging;
 use crate::sync;
 use crate::through;
 
-/// Opens a folder's source, makes its target, and returns its first entries; `None` if it isn't entered.
-pub(crate) async fn enter(run: &Run, folder: &Arc<Folder>) -> Option<Chunk> {
-    match try_enter(run, folder).await {
+/// Opens a folder's source, makes its target, and returns its first entries; `None` if it isn't entered. With `preload`,
+/// its small files may be read as they are now.
+pub(crate) async fn enter(run: &Run, folder: &Arc<Folder>, preload: Option<Preload>) -> Option<Chunk> {
+    match try_enter(run, folder, preload).await {
         Ok(chunk) => chunk,
         Err(kind) => {
             run.operands.forget_folder(folder);
@@ -84,12 +84,16 @@ async fn is_repeated(
     }
 }
 
-async fn try_enter(run: &Run, folder: &Arc<Folder>) -> Result<Option<Chunk>, FailureKind> {
+async fn try_enter(
+    run: &Run,
+    folder: &Arc<Folder>,
+    preload: Option<Preload>,
+) -> Result<Option<Chunk>, FailureKind> {
     let Some(parent) = folder.parent() else { return Ok(None) };
     run.pass().await.during(Verb::OpenDirectory)?;
     let Dirs { source: source_parent, target: target_parent } =
         run.dirs(parent).await.during(Verb::OpenDirectory)?;
-    let (source, stat, entries) = match open_source(run, folder, &source_parent).await {
+    let (source, stat, entries) = match open_source(folder, &source_parent, preload).await {
         Ok(opened) => opened,
         Err(error) => {
             make_unreadable(run, folder, &source_parent, &target_parent).await?;
@@ -202,8 +206,11 @@ fn copied_into<'a>(folder: &'a Folder, source: &Stat) -> Option<&'a Folder> {
     None
 }
 
-async fn open_source(run: &Run, folder: &Folder, parent: &Dir) -> ferry_io::Result<(Dir, Stat, Entries)> {
-    let preload = folder.parent().and_then(|above| plain::preload(run, above));
+async fn open_source(
+    folder: &Folder,
+    parent: &Dir,
+    preload: Option<Preload>,
+) -> ferry_io::Result<(Dir, Stat, Entries)> {
     let source = match (folder.given_source(), folder.source_name()) {
         (Some(given), _) => given.clone(),
         (None, Some(name)) if folder.follows() => parent.open_dir_following(name).await?,

@@ -13,7 +13,7 @@ use ferry_io::sim::Fault;
 use ferry_io::sim::{World, differences};
 use ferry_io::{Errno, Io, Name, OpenHow, Operation, Stat, Time, Times};
 
-use crate::simulation::world;
+use crate::simulation::{EXT4, world};
 use crate::told::{Told, for_seeds};
 
 fn name(text: &str) -> Name {
@@ -556,5 +556,28 @@ fn links_to_a_target_that_another_program_writes_to_have_its_hash() {
             told.hashes(),
             expected.map(|(name, digest)| (std::path::Path::new("/target").join(name), digest))
         );
+    });
+}
+
+#[test]
+fn a_file_of_a_new_folder_is_copied_as_it_is_then() {
+    for_seeds(40, |seed| {
+        let world = World::new(ferry_io::sim::Settings { magic: Some(EXT4), ..Default::default() });
+        let io = world.options(seed);
+        world.folder("source").folder("source/outer").folder("source/outer/inner").folder("target");
+        world.file("source/outer/inner/file", b"old");
+        let ((), told) = acting(&world, &io, async |copier, pair, _| {
+            let outer = copier.make(pair, &name("outer")).await.unwrap();
+            let inner = copier.make(&outer, &name("inner")).await.unwrap();
+            world.meanwhile(0, |world| {
+                world.write("source/outer/inner/file", 0, b"new");
+            });
+            copy(copier, &inner, "file").await.unwrap();
+            copier.finish(inner).await;
+            copier.finish(outer).await;
+        });
+        assert!(told.failures().is_empty(), "{:?}", told.failures());
+        let copied = world.get("target/outer/inner/file").unwrap();
+        assert_eq!(copied.content, world.get("source/outer/inner/file").unwrap().content);
     });
 }

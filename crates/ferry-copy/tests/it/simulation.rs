@@ -166,3 +166,48 @@ fn walk_ends_when_nothing_more_is_found() {
         assert_eq!(outcome.summary.files, 3001);
     });
 }
+
+/// Number of files that the request which listed their folder has read.
+fn preloaded(outcome: &crate::told::Outcome) -> u64 {
+    let decisions = outcome.summary.io.decisions.iter();
+    let of_listing = decisions.filter(|decision| decision.reason == ferry_io::Reason::Preloaded);
+    of_listing.map(|decision| decision.count).sum()
+}
+
+#[test]
+fn small_files_of_cold_folders_are_read_with_the_listing() {
+    let mut counts = [0, 0];
+    for seed in seeds(40) {
+        for (count, options) in
+            counts.iter_mut().zip([archive(), Options { preserve: Preserve::default(), ..archive() }])
+        {
+            let world = World::new(Settings { magic: Some(EXT4), clones: false, ..Settings::default() });
+            let io = world.options(seed);
+            world.folder("source").folder("source/sub");
+            for folder in 0..8_usize {
+                let path = format!("source/sub/{folder}");
+                world.folder(&path);
+                for file in 0..6_usize {
+                    let path = format!("{path}/{file}");
+                    world
+                        .file(&path, &vec![b'x'; 700 * file + folder])
+                        .mode(&path, 0o640 + u32::from(file % 2 == 0));
+                    world.xattr(&path, c"user.name", path.as_bytes());
+                }
+            }
+            let outcome = copy(&world, &options, &io);
+            assert!(outcome.failures.is_empty(), "FERRY_SEED={seed}: {:?}", outcome.failures);
+            let (source, target) = (world.model("source"), world.model("target"));
+            if options.preserve.mode {
+                assert_eq!(differences(&source, &target), Vec::<String>::new(), "FERRY_SEED={seed}");
+            } else {
+                let bytes = |model: &ferry_io::sim::Model| -> Vec<_> {
+                    model.iter().map(|(path, node)| (path.clone(), node.content.clone())).collect()
+                };
+                assert_eq!(bytes(&source), bytes(&target), "FERRY_SEED={seed}");
+            }
+            *count += preloaded(&outcome);
+        }
+    }
+    assert!(is_one_seed() || counts.iter().all(|count| *count > 100), "{counts:?}");
+}

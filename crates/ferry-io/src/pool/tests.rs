@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use super::work::*;
 use super::*;
 use crate::buffers::Blocks;
@@ -124,7 +126,7 @@ impl Calls for Panicking {
         panic!("a joined call panics");
     }
 
-    fn preload(&mut self, _: &Fd, _: &Entries, _: &Preload) -> Vec<Preloaded> {
+    fn preload(&mut self, _: &Fd, _: &Entries, _: &Preload) -> (Vec<Preloaded>, Duration) {
         unreachable!("no folder is entered")
     }
 }
@@ -204,4 +206,70 @@ fn a_wait_that_panics_is_answered() {
     assert!(matches!(&answers[..], [(key, (_, Err(Errno::CANCELED)))] if key.index == 3));
     assert!(owner.take_panic().is_some());
     assert!(pool.lock().waiters.is_empty());
+}
+
+#[test]
+fn a_folder_that_is_entered_with_a_plan_has_its_files_on_the_shelf() {
+    let place = tempfile::tempdir().unwrap();
+    std::fs::create_dir(place.path().join("folder")).unwrap();
+    for text in ["one", "two"] {
+        std::fs::write(place.path().join("folder").join(text), text).unwrap();
+    }
+    let opened = std::fs::File::open(place.path()).unwrap();
+    let device = sys::device_of(std::os::fd::AsFd::as_fd(&opened));
+    let (one, two) = (crate::name::Name::new(b"one").unwrap(), crate::name::Name::new(b"two").unwrap());
+    for (device, expected) in [(device, true), (device + 1, false)] {
+        let dir = Arc::new(Descriptor::Real(opened.try_clone().unwrap().into()).on(device));
+        let preload = Preload { xattrs: true, alone: true, largest: 1000, at_once: 4 };
+        let name = crate::name::Name::new(b"folder").unwrap();
+        let owner = Arc::new(Inbox::of_this_thread());
+        let request = request(0, Op::Enter { dir, name, preload: Some(preload) }, &owner);
+        perform(request);
+        let mut answers = owner.collect();
+        let Some((_, (_, Ok(Outcome::Entered(entered))))) = answers.pop() else { panic!("it is entered") };
+        let shelf = entered.0.preloaded();
+        assert_eq!((shelf.has(&one), shelf.has(&two)), (expected, expected), "on its device: {expected}");
+        if let Some(file) = shelf.take(&two) {
+            assert_eq!((&file.bytes[..], file.stat.size), (&b"two"[..], 3));
+            assert!(file.xattrs.is_some() && !shelf.has(&two) && shelf.take(&two).is_none());
+        }
+    }
+}
+
+/// Calls of which a preload takes longer than a blocking call that is slow.
+struct Preloading;
+
+impl Calls for Preloading {
+    const IS_RECORDED: bool = false;
+
+    fn perform(&mut self, op: &mut Op, _: Patience) -> Result<Outcome, Errno> {
+        let Op::Enter { dir, .. } = op else { return Err(Errno::INVAL) };
+        let found = crate::entry::Stat::from_kernel(&rustix::fs::fstat(dir.fd())?);
+        let stat = crate::entry::Stat { device: dir.device(), ..found };
+        Ok(Outcome::Entered(Box::new((Arc::clone(dir), stat, Entries::default()))))
+    }
+
+    fn write_joined(&mut self, _: &[&Op]) -> Result<usize, Errno> {
+        unreachable!("nothing is written")
+    }
+
+    fn preload(&mut self, _: &Fd, _: &Entries, _: &Preload) -> (Vec<Preloaded>, Duration) {
+        (Vec::new(), Duration::from_secs(1))
+    }
+}
+
+#[test]
+fn time_for_files_that_nobody_waits_for_does_not_make_a_refusal_worth_it() {
+    let owner = Arc::new(Inbox::of_this_thread());
+    for _ in 0..100 {
+        let preload = Some(Preload { xattrs: false, alone: false, largest: 1, at_once: 4 });
+        let name = crate::name::Name::new(b"folder").unwrap();
+        let mut request = request(0, Op::Enter { dir: file(), name, preload }, &owner);
+        request.missed = true;
+        let begun = Instant::now();
+        let mut work = Work::new(request, begun);
+        while work.step(&mut Preloading) {}
+        work.deliver(begun + Duration::from_secs(1));
+    }
+    assert!(!owner.fruitless.is_asking_worth_it(), "a hundred refusals were followed by fast calls");
 }

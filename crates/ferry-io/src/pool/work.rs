@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 
@@ -68,8 +68,8 @@ pub(crate) trait Calls {
     /// Performs consecutive writes of one file in one call; returns the bytes written of all.
     fn write_joined(&mut self, ops: &[&Op]) -> Result<usize, Errno>;
 
-    /// Reads small files of a folder that was just listed.
-    fn preload(&mut self, folder: &Fd, entries: &Entries, plan: &Preload) -> Vec<Preloaded>;
+    /// Reads small files of a folder that was just listed. Returns how long that took.
+    fn preload(&mut self, folder: &Fd, entries: &Entries, plan: &Preload) -> (Vec<Preloaded>, Duration);
 }
 
 struct Kernel;
@@ -85,8 +85,9 @@ impl Calls for Kernel {
         sys::write_joined(ops.iter().copied())
     }
 
-    fn preload(&mut self, folder: &Fd, entries: &Entries, plan: &Preload) -> Vec<Preloaded> {
-        sys::preload(folder.fd(), entries, plan)
+    fn preload(&mut self, folder: &Fd, entries: &Entries, plan: &Preload) -> (Vec<Preloaded>, Duration) {
+        let begun = Instant::now();
+        (sys::preload(folder.fd(), entries, plan), begun.elapsed())
     }
 }
 
@@ -109,6 +110,8 @@ pub(crate) struct Work {
     missed: bool,
     calls: VecDeque<Call>,
     begun: Instant,
+    /// Time for files that nobody waits for yet.
+    preloading: Duration,
 }
 
 #[derive(Clone, Copy)]
@@ -127,7 +130,7 @@ impl Work {
             _ if lane.is_some() => VecDeque::from([Call::Joined]),
             several => (0..several).map(|at| Call::One(at, Patience::Begin)).collect(),
         };
-        Self { requests, owner, lane, missed, calls, begun }
+        Self { requests, owner, lane, missed, calls, begun, preloading: Duration::ZERO }
     }
 
     /// Makes the next call; returns false if it was the last.
@@ -149,7 +152,7 @@ impl Work {
         }
         *result = guarded(&self.owner, || {
             let outcome = calls.perform(op, patience)?;
-            preload(calls, op, &outcome);
+            self.preloading += fill_shelf(calls, op, &outcome);
             Ok(outcome)
         })
         .flatten();
@@ -184,19 +187,26 @@ impl Work {
         if self.missed {
             // A batch in memory takes longer than one call, though less than one wait.
             let calls = if self.requests.len() > 1 { 2 } else { 1 };
-            self.owner.fruitless.observe(now.saturating_duration_since(self.begun) / calls);
+            let took = now.saturating_duration_since(self.begun).saturating_sub(self.preloading);
+            self.owner.fruitless.observe(took / calls);
         }
         self.owner.deliver(self.requests);
         self.lane
     }
 }
 
-/// Reads small files of a folder that was just listed, if its request asks for that.
-fn preload<C: Calls>(calls: &mut C, op: &Op, outcome: &Outcome) {
-    if let (Op::Enter { preload: Some(plan), .. }, Outcome::Entered(entered)) = (op, outcome) {
-        let (folder, _, entries) = &**entered;
-        folder.preloaded().fill(calls.preload(folder, entries, plan));
+/// Reads small files of a folder that was just listed, if its request asks for that. Returns how long that took. The root
+/// of a mount is left out, because the copy may not go on there.
+fn fill_shelf<C: Calls>(calls: &mut C, op: &Op, outcome: &Outcome) -> Duration {
+    if let (Op::Enter { dir, preload: Some(plan), .. }, Outcome::Entered(entered)) = (op, outcome) {
+        let (folder, stat, entries) = &**entered;
+        if stat.device == dir.device() {
+            let (files, took) = calls.preload(folder, entries, plan);
+            folder.preloaded().fill(files);
+            return took;
+        }
     }
+    Duration::ZERO
 }
 
 pub(super) fn perform(request: Request) {

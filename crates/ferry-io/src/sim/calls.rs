@@ -1,5 +1,7 @@
 //! Calls of a simulated run: the inline calls of workers, and those of the pool's threads.
 
+use std::time::Duration;
+
 use rustix::fs::Mode;
 use rustix::io::Errno;
 
@@ -122,13 +124,13 @@ impl Calls for Called<'_> {
         answering.write_joined(ops)
     }
 
-    fn preload(&mut self, folder: &Fd, entries: &Entries, plan: &Preload) -> Vec<Preloaded> {
+    fn preload(&mut self, folder: &Fd, entries: &Entries, plan: &Preload) -> (Vec<Preloaded>, Duration) {
         let Schedule { chance, character, .. } = &mut *self.schedule;
         let disk = Locked::of(&self.sim.world);
         let mut answering = Answering::new(&self.sim.world, disk, chance, (Patience::Wait, *character));
         let read = answering.preload(folder, entries, plan);
         self.waited |= answering.waited;
-        read
+        (read, Duration::ZERO)
     }
 }
 

@@ -8,7 +8,7 @@ use super::{Patience, bytes, call, open, xattr};
 use crate::buffers::Block;
 use crate::confine::open_flags;
 use crate::descriptor::{Descriptor, File};
-use crate::entry::{FileKind, Stat};
+use crate::entry::Stat;
 use crate::loaded::{Content, Loaded, Opened};
 use crate::name::Name;
 
@@ -39,10 +39,10 @@ pub(super) fn load(
             Opened { file, stat, xattrs }
         }
     };
-    let is_left = wanted.alone && known.stat.links > 1;
-    let is_read = known.stat.kind == FileKind::Regular && !known.stat.may_have_holes() && !is_left;
     let whole = match block.as_mut() {
-        Some(block) if is_read => read_whole(known.file.fd(), &known.stat, block, patience),
+        Some(block) if known.stat.is_read(wanted.alone) => {
+            read_whole(known.file.fd(), &known.stat, block, patience)
+        }
         Some(_) | None => Ok(false),
     };
     if whole == Err(Errno::AGAIN) {

@@ -1,4 +1,6 @@
-//! Reads the small files of a folder: all reads are started before any is waited for.
+//! Reads the small files of a folder, several at once.
+
+use std::collections::VecDeque;
 
 use rustix::fd::BorrowedFd;
 use rustix::fs::{Advice, Mode, OFlags};
@@ -9,7 +11,7 @@ use crate::confine::open_flags;
 use crate::descriptor::Descriptor;
 use crate::entry::{Entries, FileKind, Stat};
 use crate::name::Name;
-use crate::preload::{BYTES, FILES, Preload, Preloaded};
+use crate::preload::{BYTES, FILES, IN_VAIN, Preload, Preloaded};
 
 /// A file whose read is started.
 struct Begun {
@@ -19,35 +21,46 @@ struct Begun {
 
 /// Reads the first small files among `entries`. Files that fail are left out: their own requests will get the error.
 pub(crate) fn preload(dir: BorrowedFd<'_>, entries: &Entries, plan: &Preload) -> Vec<Preloaded> {
-    let mut reads = Reads { room: BYTES, begun: Vec::new(), read: Vec::new() };
+    let mut reads = Reads { room: BYTES, in_vain: 0, begun: VecDeque::new(), read: Vec::new() };
     for entry in entries.entries.iter().filter(|entry| entry.kind == Some(FileKind::Regular)).take(FILES) {
+        if reads.room == 0 || reads.in_vain >= IN_VAIN {
+            break;
+        }
         reads.add(dir, &entry.name, plan);
     }
-    reads.end_all();
+    while reads.end_oldest() {}
     reads.read
 }
 
 struct Reads {
     /// Bytes that further files may have.
     room: u64,
-    begun: Vec<Begun>,
+    /// Files since the last one whose read was started.
+    in_vain: usize,
+    begun: VecDeque<Begun>,
     read: Vec<Preloaded>,
 }
 
 impl Reads {
-    /// Starts a file's read. If as many files are open as may be, their reads are waited for first.
+    /// Starts a file's read. If as many files are open as may be, the oldest read is waited for first.
     fn add(&mut self, dir: BorrowedFd<'_>, name: &Name, plan: &Preload) {
         if self.begun.len() >= plan.at_once {
-            self.end_all();
+            self.end_oldest();
         }
         if let Ok(Some(next)) = begin(dir, name, plan, self.room) {
-            self.room -= next.found.stat.size;
-            self.begun.push(next);
+            self.room = self.room.saturating_sub(next.found.bytes());
+            self.in_vain = 0;
+            self.begun.push_back(next);
+        } else {
+            self.in_vain += 1;
         }
     }
 
-    fn end_all(&mut self) {
-        self.read.extend(self.begun.drain(..).filter_map(end));
+    fn end_oldest(&mut self) -> bool {
+        let oldest = self.begun.pop_front();
+        let is_one = oldest.is_some();
+        self.read.extend(oldest.and_then(end));
+        is_one
     }
 }
 
@@ -58,7 +71,7 @@ fn begin(dir: BorrowedFd<'_>, name: &Name, plan: &Preload, room: u64) -> Result<
     let stat = Stat::from_kernel(&call(|| rustix::fs::fstat(file.fd()))?);
     let Some(size) = plan.size_of(&stat, room) else { return Ok(None) };
     let xattrs = if plan.xattrs { Some(xattr::all(file.fd())?) } else { None };
-    // Advice only. RWF_NOWAIT starts no read on some kernels (docs/decisions/0005).
+    // Advice only. RWF_NOWAIT would start no read on some kernels since 5.9.
     call(|| rustix::fs::fadvise(file.fd(), 0, None, Advice::WillNeed)).ok();
     let found = Preloaded { name: name.clone(), stat, xattrs, bytes: vec![0; size] };
     Ok(Some(Begun { file, found }))
@@ -141,7 +154,7 @@ mod tests {
         let dir = fs::File::open(folder.path()).unwrap();
         let entries = list::entries(dir.as_fd(), None).unwrap();
         let plan = Preload { xattrs: false, alone: true, largest: 1 << 20, at_once: 4 };
-        let mut reads = Reads { room: BYTES, begun: Vec::new(), read: Vec::new() };
+        let mut reads = Reads { room: BYTES, in_vain: 0, begun: VecDeque::new(), read: Vec::new() };
         let mut open = Vec::new();
         for entry in &entries.entries {
             reads.add(dir.as_fd(), &entry.name, &plan);

@@ -67,8 +67,7 @@ impl Worker {
             return None;
         };
         let Preloaded { stat, xattrs: found, bytes, .. } = dir.preloaded().take(name)?;
-        let is_left = *alone && stat.links > 1;
-        if is_left || *xattrs && found.is_none() {
+        if !stat.is_read(*alone) || *xattrs && found.is_none() {
             return None;
         }
         block.as_mut_capacity().get_mut(..bytes.len())?.copy_from_slice(&bytes);
@@ -77,8 +76,7 @@ impl Worker {
         let content = Content::Whole(block.take()?);
         let loaded = Loaded { stat, xattrs: found.unwrap_or_default(), content };
         let result = Ok(Outcome::Loaded(Box::new(loaded)));
-        self.counters.count(op.operation(), Route::Pool, Reason::Preloaded);
-        event::ran(op, (Route::Pool, Reason::Preloaded), asked, &result);
+        self.note_ran(op, Reason::Preloaded, asked, &result);
         Some(result)
     }
 
@@ -102,7 +100,7 @@ impl Worker {
     }
 
     /// Returns true if a run of transfers from this folder may begin with this file (`many.rs`).
-    pub(crate) fn begins_run(&self, source: &Fd) -> bool {
+    pub(crate) fn begins_run(&self, source: &Fd, name: &Name) -> bool {
         if event::is_on() {
             return false;
         }
@@ -113,7 +111,7 @@ impl Worker {
         }
         // Cold files of a folder go to the pool together.
         let may_begin = !self.is_due() && self.cold.borrow().is_empty();
-        may_begin && (!source.preloaded().is_empty() || self.router.asks_for_loads(source.device()))
+        may_begin && (source.preloaded().has(name) || self.router.asks_for_loads(source.device()))
     }
 
     /// Returns true if this thread has slept since the last look, which may be earlier than the run. Then the `next`
@@ -135,6 +133,9 @@ impl Worker {
     pub(crate) fn ask(&self, op: &mut Op, asked: u64) -> std::result::Result<Completed, Choice> {
         if let Some(result) = self.take_preloaded(op, asked) {
             return Ok(result);
+        }
+        if !self.router.asks_for_loads(op.device()) {
+            return Err(self.router.missed(op));
         }
         let result = self.try_here(op, Patience::Ask)?;
         self.note_ran(op, Reason::Asked, asked, &result);

@@ -3,15 +3,18 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use ferry_io::sim::World;
-use ferry_io::{Content, Error, Io, Name, OpenHow, Options, Preload, Reason, RouteChoice, Stats, run};
+use ferry_io::sim::{Fault, World};
+use ferry_io::{
+    Content, Errno, Error, Io, Name, OpenHow, Operation, Options, Preload, Reason, RouteChoice, Stat, Stats,
+    Xattr, run,
+};
 
 use super::place::{name, on_the_kernel, pattern, write_file};
 
 const PLAN: Preload = Preload { xattrs: true, alone: true, largest: 1 << 16, at_once: 3 };
 
-/// Contents of loaded files; `None` for a file that was only opened.
-type Found = BTreeMap<Vec<u8>, Option<Vec<u8>>>;
+/// Contents, attributes and extended attributes of loaded files; `None` for the content of a file that was only opened.
+type Found = BTreeMap<Vec<u8>, (Option<Vec<u8>>, Stat, Vec<Xattr>)>;
 
 /// Enters `folder` and loads all its files.
 async fn load_all(io: &Io, preload: Option<Preload>) -> Result<Found, Error> {
@@ -22,10 +25,10 @@ async fn load_all(io: &Io, preload: Option<Preload>) -> Result<Found, Error> {
         let loaded = folder.load_alone(&entry.name, io.block().await?, true).await?;
         let bytes = match loaded.content {
             Content::Whole(block) => Some(block.as_slice().to_vec()),
-            _ => None,
+            Content::Open(_) | Content::Stored(..) | Content::Begun(..) => None,
         };
         assert!(bytes.as_ref().is_none_or(|bytes| bytes.len() as u64 == loaded.stat.size));
-        found.insert(entry.name.as_bytes().to_vec(), bytes);
+        found.insert(entry.name.as_bytes().to_vec(), (bytes, loaded.stat, loaded.xattrs));
     }
     Ok(found)
 }
@@ -40,18 +43,14 @@ fn world() -> World {
     let world = World::default();
     world.folder("folder");
     for index in 0..40_usize {
-        world.file(format!("folder/{index:02}"), &pattern(index * 90 + 1));
+        let path = format!("folder/{index:02}");
+        world.file(&path, &pattern(index * 90 + 1)).mode(&path, 0o600 + u32::from(index % 2 == 0));
+        world.xattr(&path, c"user.index", index.to_string().as_bytes());
     }
     world.file("folder/empty", b"");
     world.file("folder/large", &pattern(200_000));
     world.file("folder/link", &pattern(900));
-    let linked: Result<(), Error> = run(&world.options(0), async |io| {
-        let folder = io.open_dir("/folder".as_ref())?;
-        folder.link(&name("link"), &folder, &name("other"), false).await
-    })
-    .expect("it runs")
-    .0;
-    linked.expect("nothing fails");
+    world.hard_link("folder/link", "folder/other");
     world
 }
 
@@ -73,6 +72,22 @@ fn preloaded_files_are_loaded_as_others_are() {
         (30..=40).contains(&most),
         "{most} of 40 plain files; never the empty, the large, and the linked one"
     );
+}
+
+#[test]
+fn a_file_whose_preload_fails_is_loaded_by_a_request_of_its_own() {
+    let mut runs = 0;
+    for seed in 0..60 {
+        let world = world();
+        world.change(|settings| settings.faults = vec![Fault::nth(Operation::Load, 1, Errno::IO).on("07")]);
+        let (found, stats) =
+            run(&world.options(seed), async |io| load_all(&io, Some(PLAN)).await).expect("it runs");
+        let was_preloaded = preloaded(&stats) > 0;
+        assert_eq!(found.is_ok(), was_preloaded, "seed {seed}: {found:?}");
+        assert!(world.open_descriptors().is_empty(), "seed {seed}");
+        runs += u32::from(was_preloaded);
+    }
+    assert!(runs > 5, "{runs} of 60 runs have listed the folder on the pool");
 }
 
 #[test]

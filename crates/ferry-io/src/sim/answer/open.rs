@@ -243,8 +243,7 @@ impl Answering<'_> {
         let Opened { file: Descriptor::Sim(file), stat, .. } = known else { return Err(Errno::BADF) };
         let Some(block) = block.as_mut() else { return Ok(false) };
         let Ok(size) = usize::try_from(stat.size) else { return Ok(false) };
-        let is_left = alone && stat.links > 1;
-        if stat.kind != FileKind::Regular || stat.may_have_holes() || size > block.capacity() || is_left {
+        if !stat.is_read(alone) || size > block.capacity() {
             return Ok(false);
         }
         let says_empty = size == 0;

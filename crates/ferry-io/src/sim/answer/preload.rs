@@ -8,16 +8,21 @@ use crate::entry::{Entries, FileKind};
 use crate::error::Operation;
 use crate::loaded::Opened;
 use crate::name::Name;
-use crate::preload::{BYTES, FILES, Preload, Preloaded};
+use crate::preload::{BYTES, FILES, IN_VAIN, Preload, Preloaded};
 
 impl Answering<'_> {
-    /// Reads small files of a folder that was just listed. Those that fail are left out.
+    /// Reads small files of a folder that was just listed, one after another. Those that fail are left out.
     pub(in crate::sim) fn preload(&mut self, dir: &Fd, entries: &Entries, plan: &Preload) -> Vec<Preloaded> {
         let files = entries.entries.iter().filter(|entry| entry.kind == Some(FileKind::Regular)).take(FILES);
-        let (mut room, mut read) = (BYTES, Vec::new());
+        let (mut room, mut in_vain, mut read) = (BYTES, 0, Vec::new());
         for entry in files {
+            if room == 0 || in_vain >= IN_VAIN {
+                break;
+            }
+            in_vain += 1;
             if let Ok(Some(file)) = self.preload_one(dir, &entry.name, plan, room) {
-                room -= file.stat.size;
+                room = room.saturating_sub(file.bytes());
+                in_vain = 0;
                 read.push(file);
             }
         }
