@@ -184,6 +184,20 @@ impl Drop for Take<'_> {
 }
 
 /// One owned block of memory, aligned to a page. It goes back to its pool when dropped.
+///
+/// ```
+/// use ferry_io::{Error, Options, run};
+///
+/// let (outcome, _stats) = run(&Options::default(), async |io| {
+///     let mut block = io.block().await?;
+///     block.as_mut_capacity()[..4].copy_from_slice(b"text");
+///     block.set_filled(4);
+///     assert_eq!((block.as_slice(), block.capacity()), (&b"text"[..], io.block_size()));
+///     Ok::<(), Error>(())
+/// })?;
+/// outcome?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Block {
     owned: ManuallyDrop<Spare>,
     filled: usize,

@@ -94,12 +94,47 @@ impl Drop for Restore {
 }
 
 /// Returns true if the running fiber's scope has been cancelled.
+///
+/// ```
+/// use ferry_io::{Error, Options, Scope, is_cancelled, run, scope};
+///
+/// let (outcome, _stats) = run(&Options::default(), async |_io| {
+///     let outcome: Result<(), Error> = scope(async |fibers: Scope<'_, Error>| {
+///         assert!(!is_cancelled());
+///         fibers.cancel();
+///         assert!(is_cancelled());
+///         Ok(())
+///     })
+///     .await;
+///     assert!(outcome.is_ok(), "nothing was waited for");
+///     Ok::<(), Error>(())
+/// })?;
+/// outcome?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[must_use]
 pub fn is_cancelled() -> bool {
     CURRENT.with_borrow(|current| current.as_ref().is_some_and(|context| context.is_cancelled()))
 }
 
 /// Runs `future` to its end even if the scope around it is cancelled, for cleaning up.
+///
+/// ```
+/// use std::time::Duration;
+/// use ferry_io::{Error, Options, Scope, protect, run, scope, sleep};
+///
+/// let (outcome, _stats) = run(&Options::default(), async |_io| {
+///     scope(async |fibers: Scope<'_, Error>| {
+///         fibers.cancel();
+///         assert!(sleep(Duration::ZERO).await.is_err(), "cancelled");
+///         protect(sleep(Duration::from_millis(1))).await
+///     })
+///     .await?;
+///     Ok::<(), Error>(())
+/// })?;
+/// outcome?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub async fn protect<F: Future>(future: F) -> F::Output {
     let mut future = std::pin::pin!(future);
     let context = Context::detached();

@@ -1,4 +1,14 @@
 //! Waits for a child process and returns what it used (wait4(2)).
+//!
+//! ```
+//! use ferry_io::child::{Usage, wait};
+//!
+//! let child = std::process::Command::new("true").spawn()?;
+//! let (status, Usage { user, system, peak_bytes }) = wait(child)?;
+//! assert!(status.success() && peak_bytes > 0);
+//! println!("{:?} of processor time", user + system);
+//! # Ok::<(), std::io::Error>(())
+//! ```
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, ExitStatus};

@@ -3,6 +3,24 @@
 //! Tracepoints and software counters count events of threads and of everything that they start: threads, children, and
 //! the kernel's workers for their rings. Tracefs gives a tracepoint's number; if it is not mounted, root gets a private
 //! mount. Nothing but the count is recorded.
+//!
+//! ```
+//! use ferry_io::counting::{Count, Event, switches_of_ended_children};
+//! use ferry_io::{Options, run};
+//!
+//! match Count::of_this_thread(Event::RingEnter) {
+//!     Ok(enters) => {
+//!         run(&Options::default(), async |_io| ()).expect("valid options");
+//!         println!("{}: {}", Event::RingEnter.name(), enters.so_far()?);
+//!     }
+//!     Err(errno) => println!("not permitted, or not known to this kernel: {errno}"),
+//! }
+//! let switches = Count::of_programs(Event::ContextSwitch);
+//! std::process::Command::new("true").status().expect("it is installed");
+//! let switches = switches.and_then(|count| count.so_far());
+//! println!("{switches:?} switches of one program, {} of all", switches_of_ended_children());
+//! # Ok::<(), ferry_io::Errno>(())
+//! ```
 
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;

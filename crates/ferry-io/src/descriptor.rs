@@ -168,6 +168,8 @@ impl Descriptor {
 }
 
 /// An open file. Clones share the descriptor, which is closed with the last one.
+#[doc = ""]
+#[doc = include_str!("../docs/file.md")]
 #[derive(Debug, Clone)]
 pub struct File {
     pub(crate) fd: Fd,
@@ -188,6 +190,8 @@ impl File {
 }
 
 /// An open folder. Clones share the descriptor, which is closed with the last one.
+#[doc = ""]
+#[doc = include_str!("../docs/dir.md")]
 #[derive(Debug, Clone)]
 pub struct Dir {
     pub(crate) fd: Fd,

@@ -64,6 +64,31 @@ pub struct Times {
 }
 
 /// Attributes of a file (inode(7)).
+///
+/// ```
+/// use ferry_io::{AtOnce, Entries, Entry, Error, FileKind, NewMode, Options, Stat, Xattr, run};
+///
+/// let (outcome, _stats) = run(&Options::default(), async |io| {
+///     # let temporary = tempfile::tempdir().expect("a folder");
+///     # std::fs::write(temporary.path().join("file"), "text").expect("a file");
+///     let folder = io.open_dir(temporary.path())?;
+///     let listing: Entries = folder.list(None).await?;
+///     let Entry { name, kind, .. } = &listing.entries[0];
+///     assert!(matches!(kind, Some(FileKind::Regular) | None));
+///     let stat: Stat = folder.stat_entry(name, false).await?;
+///     assert!(stat.is_same_file(&stat) && !stat.is_same_file(&folder.stat().await?));
+///     println!("{} bytes, perhaps with holes: {}", stat.size, stat.may_have_holes());
+///     let xattrs: Vec<Xattr> = folder.entry_xattrs(name).await?;
+///
+///     // A copy gets its whole mode at once if nothing else is to be set.
+///     let at_once = Some(AtOnce { owner: None, umask: io.umask() });
+///     let mode = NewMode { fixed: 0o600, of_source: 0, at_once };
+///     assert_eq!(mode.is_whole(&stat, &xattrs), xattrs.is_empty());
+///     Ok::<(), Error>(())
+/// })?;
+/// outcome?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stat {
     /// Kind of the file.

@@ -124,6 +124,17 @@ pub enum Cause {
 }
 
 /// Error of an operation.
+///
+/// ```
+/// use ferry_io::{Cause, Errno, Error, Operation};
+///
+/// let error = Error::errno(Operation::Open, Errno::NOENT);
+/// assert_eq!(error.to_string(), "open: No such file or directory");
+/// assert_eq!((error.is(Errno::NOENT), error.as_errno()), (true, Some(Errno::NOENT)));
+/// let cancelled = Error::cancelled(Operation::Read);
+/// assert_eq!((cancelled.is_cancelled(), cancelled.cause), (true, Cause::Cancelled));
+/// assert!(Operation::ALL.iter().any(|operation| operation.name() == "open"));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {cause}", operation.name())]
 pub struct Error {
@@ -134,6 +145,20 @@ pub struct Error {
 }
 
 /// Result of one operation.
+///
+/// ```
+/// use std::path::Path;
+///
+/// use ferry_io::{Io, Result};
+///
+/// async fn entries(io: &Io, folder: &Path) -> Result<usize> {
+///     Ok(io.open_dir(folder)?.list(None).await?.entries.len())
+/// }
+/// # let options = ferry_io::Options::default();
+/// let (count, _stats) = ferry_io::run(&options, async |io| entries(&io, "/proc/self".as_ref()).await)?;
+/// assert!(count? > 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {

@@ -9,6 +9,8 @@
 //! nanoseconds of CLOCK_MONOTONIC, in a simulation of its virtual clock.
 //!
 //! Limits: a name is cut at 255 bytes. The run's counters do not include the recording's own system calls.
+#![doc = ""]
+#![doc = include_str!("../docs/recording.md")]
 
 mod code;
 mod events;
@@ -21,6 +23,7 @@ mod recorder;
 mod recording;
 mod subject;
 
+pub(crate) use crate::counting::Count as Handovers;
 pub use code::{Decoder, Encoder};
 pub use events::{Asked, CompletionMet, Event, Gauge, Key, Opener, SubmitReason};
 pub use recorder::name_fiber;
@@ -28,3 +31,8 @@ pub(crate) use recorder::*;
 pub(crate) use recording::{Clock, Recording, Role};
 pub use recording::{FILE_VARIABLE, KERNEL_VARIABLE, ProgramsRecording, Recorded, Tracing};
 pub(crate) use subject::{finished, name_of, queued, ran, result_of, started, stored};
+
+/// Counts operations that the kernel hands to its own workers, if that is permitted.
+pub(crate) fn count_handovers() -> Option<Handovers> {
+    Handovers::of_this_thread(crate::counting::Event::KernelWorkerHandover).ok()
+}

@@ -54,6 +54,23 @@ struct Slot<F> {
 }
 
 /// Fibers that share a cancellation context.
+///
+/// ```
+/// use std::task::Poll;
+/// use std::time::Duration;
+/// use ferry_io::{Error, Fibers, Options, run, sleep};
+///
+/// let (outcome, _stats) = run(&Options::default(), async |_io| {
+///     let wait = async |millis: u64| sleep(Duration::from_millis(millis)).await.map(|()| millis);
+///     let mut fibers = Fibers::detached();
+///     assert!(fibers.spawn(|| wait(1)).is_none(), "it waits");
+///     let ended = std::future::poll_fn(|cx| fibers.poll_ready(cx).map_or(Poll::Pending, Poll::Ready)).await;
+///     assert_eq!((ended?, fibers.alive()), (1, 0));
+///     Ok::<(), Error>(())
+/// })?;
+/// outcome?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Fibers<F> {
     slots: Vec<Slot<F>>,
     free: Vec<usize>,

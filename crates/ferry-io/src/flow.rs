@@ -58,6 +58,30 @@ impl Flow {
 /// Copies the bytes from `start` to `end` of `source` to the same offsets of `target`, and reports each block or piece
 /// written to `progress`. Returns the end reached: `end`, or the source's real end before it.
 ///
+/// ```
+/// use ferry_io::flow::{Flow, copy};
+/// use ferry_io::{Error, Name, OpenHow, Options, run};
+///
+/// let (outcome, _stats) = run(&Options::default(), async |io| {
+///     # let temporary = tempfile::tempdir().expect("a folder");
+///     # std::fs::write(temporary.path().join("source"), vec![1; 100_000]).expect("a file");
+///     let folder = io.open_dir(temporary.path())?;
+///     let name = |text: &str| Name::new(text.as_bytes()).expect("one component of a path");
+///     let source = folder.open(&name("source"), OpenHow::read()).await?;
+///     let target = folder.open(&name("target"), OpenHow::create(0o644)).await?;
+///     let written = std::cell::Cell::new(0);
+///     let progress = |bytes| written.set(written.get() + bytes);
+///     // The first half by the kernel, the second by up to two blocks in flight.
+///     let offloaded = Flow::offloaded(2, 16_384);
+///     let middle = copy(&io, &source, &target, (0, 50_000), offloaded, progress).await?;
+///     let end = copy(&io, &source, &target, (middle, u64::MAX), Flow::buffered(2, 16_384), progress).await?;
+///     assert_eq!((end, written.get()), (100_000, 100_000));
+///     Ok::<(), Error>(())
+/// })?;
+/// outcome?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// The first error of a read or a write; the other blocks in flight are cancelled.
 pub async fn copy(

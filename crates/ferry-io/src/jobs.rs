@@ -38,6 +38,34 @@ use crate::task::block_on_within;
 use crate::worker::{self, Worker};
 
 /// The jobs of one [`crate::Io::share`]; a job adds more through it.
+///
+/// ```
+/// use std::path::PathBuf;
+/// use std::sync::Arc;
+/// use std::sync::atomic::{AtomicU32, Ordering};
+///
+/// use ferry_io::{Jobs, Options, run};
+///
+/// # let temporary = tempfile::tempdir().expect("a folder");
+/// # std::fs::create_dir_all(temporary.path().join("a/b/c")).expect("folders");
+/// let folders = Arc::new(AtomicU32::new(0));
+/// let (top, found) = (temporary.path().to_owned(), Arc::clone(&folders));
+/// run(&Options::default(), async |io| {
+///     let root = io.clone();
+///     let work = async move |jobs: &Jobs<PathBuf>, folder: PathBuf| {
+///         let open = root.open_dir(&folder).expect("it exists");
+///         found.fetch_add(1, Ordering::Relaxed);
+///         for entry in open.list(None).await.expect("it can be read").entries {
+///             let inner = folder.join(entry.name.as_os_str());
+///             // Jobs that add many others wait behind those of which an idle worker could take one.
+///             if jobs.is_someone_idle() { jobs.push(inner) } else { jobs.push_behind(inner) }
+///         }
+///     };
+///     io.share(vec![top], 4, work).await;
+/// })?;
+/// assert_eq!(folders.load(Ordering::Relaxed), 4);
+/// # Ok::<(), ferry_io::SetupError>(())
+/// ```
 pub struct Jobs<J> {
     inner: Arc<Inner<J>>,
     /// Index of the stack of this handle's worker.

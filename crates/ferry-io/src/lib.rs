@@ -1,38 +1,19 @@
-//! Direct-style concurrent I/O for Linux: structured fibers whose system calls are batched and routed for them.
-//!
-//! Code reads as if it were sequential. Each operation of [`Dir`] and [`File`] goes where it is cheapest, decided by
-//! the runtime at that moment: a plain system call where the kernel answers from memory, a ring or a pool of threads
-//! where something must be waited for, and the kernel itself where it can move the data. What all fibers have queued
-//! is submitted at once when none of them can run.
-//!
-//! ```
-//! use ferry_io::{Name, OpenHow, Options, for_each, run};
-//!
-//! let (sizes, stats) = run(&Options::default(), async |io| {
-//!     let folder = io.open_dir("/proc/self".as_ref())?;
-//!     let sizes = std::cell::RefCell::new(Vec::new());
-//!     for_each(8, ["stat", "status", "maps"], async |name| {
-//!         let file = folder.open(&Name::new(name.as_bytes()).expect("a component"), OpenHow::read()).await?;
-//!         let (block, count) = file.read_at(io.block().await?, 0).await;
-//!         sizes.borrow_mut().push((name, count?));
-//!         drop(block);
-//!         Ok::<(), ferry_io::Error>(())
-//!     })
-//!     .await?;
-//!     Ok::<_, ferry_io::Error>(sizes.into_inner())
-//! })?;
-//! assert_eq!(sizes?.len(), 3);
-//! assert!(stats.system_calls > 0);
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
-//!
-//! Fibers live in scopes ([`scope`], [`for_each`], [`both`], [`first`]) and none outlives its own. An operation owns
-//! its memory and its descriptors until its completion is taken, so dropping a future is always sound.
-//!
-//! Linux only. io_uring is used where it is there and allowed; nothing depends on it.
+#![cfg_attr(feature = "sim", doc = include_str!("../README.md"))]
+#![cfg_attr(
+    not(feature = "sim"),
+    doc = "Direct-style concurrent file I/O for Linux: structured fibers over io_uring, a thread pool and plain calls."
+)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![cfg_attr(
+    not(all(feature = "uring", feature = "trace", feature = "sim")),
+    allow(dead_code, unused_imports, reason = "for modules that are left out by their features")
+)]
 
 #[cfg(not(target_os = "linux"))]
 compile_error!("ferry-io needs Linux: it is built on openat2, copy_file_range, getdents64 and io_uring");
+
+// A module that a feature leaves out has a stand-in, `absent.rs` in its folder: types without values, and functions that do
+// nothing. So no other file asks for the feature.
 
 mod buffers;
 mod cancel;
@@ -40,13 +21,18 @@ pub mod child;
 mod choose;
 mod concurrent;
 mod confine;
+#[cfg(feature = "trace")]
 pub mod counting;
 mod descriptor;
 mod dir;
 mod direct;
 mod entry;
 mod error;
+#[cfg(feature = "trace")]
 pub mod event;
+#[cfg(not(feature = "trace"))]
+#[path = "event/absent.rs"]
+mod event;
 mod examine;
 mod facts;
 mod fibers;
@@ -65,19 +51,29 @@ mod op;
 mod open_how;
 mod options;
 mod paths;
+#[cfg(feature = "trace")]
 mod perf;
 mod pool;
 mod preload;
 pub mod priority;
 pub mod probe;
+#[cfg(feature = "uring")]
+mod ring;
+#[cfg(not(feature = "uring"))]
+#[path = "ring/absent.rs"]
 mod ring;
 mod route;
 mod run;
+#[cfg(feature = "trace")]
 pub mod sampling;
 mod scope;
 mod shared;
 mod signals;
+#[cfg(feature = "sim")]
 pub mod sim;
+#[cfg(not(feature = "sim"))]
+#[path = "sim/absent.rs"]
+mod sim;
 mod slots;
 mod spare;
 mod stats;
@@ -109,6 +105,7 @@ pub use open_how::OpenHow;
 pub use options::{Backend, Options, RingFlag, RingMode, RouteChoice};
 pub use paths::Paths;
 pub use preload::Preload;
+#[cfg(feature = "uring")]
 pub use ring::{Sighting, Unseen, sightings};
 pub use route::{Reason, Route};
 pub use run::{Io, can_name_open_files, does_syncfs_report, is_superuser, run, user};

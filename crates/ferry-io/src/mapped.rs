@@ -2,6 +2,20 @@
 //!
 //! Only the kernel touches the mapped bytes, in pwrite(2). It answers EFAULT if the file has become shorter than its
 //! mapping, so no SIGBUS ends the process. No reference to the bytes exists, because other processes may change them.
+//!
+//! ```
+//! use ferry_io::mapped::Mapped;
+//!
+//! # let temporary = tempfile::tempdir()?;
+//! let (source, target) = (temporary.path().join("source"), temporary.path().join("target"));
+//! std::fs::write(&source, "text")?;
+//! let mapped = Mapped::of(std::fs::File::open(source)?, 4)?;
+//! // Linux 5.14.
+//! drop(mapped.populate(0, 4));
+//! assert_eq!(mapped.write_to(std::fs::File::create(&target)?, 0, 4)?, 4);
+//! assert_eq!(std::fs::read(target)?, b"text");
+//! # Ok::<(), std::io::Error>(())
+//! ```
 
 use std::ffi::c_void;
 

@@ -6,6 +6,15 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 /// One path component: not empty, no `/`, no NUL, neither `.` nor `..`. Clones share the bytes.
+///
+/// ```
+/// use ferry_io::Name;
+///
+/// let name = Name::new(b"notes.txt").expect("one component of a path");
+/// assert_eq!((name.as_bytes(), name.as_c_str()), (&b"notes.txt"[..], c"notes.txt"));
+/// assert_eq!((name.as_os_str(), name.detached()), ("notes.txt".as_ref(), name.clone()));
+/// assert!([&b""[..], b".", b"..", b"a/b", b"a\0b"].iter().all(|bytes| Name::new(bytes).is_none()));
+/// ```
 #[derive(Clone)]
 pub struct Name {
     /// The name followed by a NUL, perhaps among others of the same listing.

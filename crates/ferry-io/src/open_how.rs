@@ -3,6 +3,28 @@
 use rustix::fs::OFlags;
 
 /// The way in which a file is opened. The default is for reading.
+///
+/// ```
+/// use ferry_io::{Error, Name, OpenHow, Options, run};
+///
+/// let (outcome, _stats) = run(&Options::default(), async |io| {
+///     # let temporary = tempfile::tempdir().expect("a folder");
+///     let name = Name::new(b"file").expect("one component of a path");
+///     let folder = io.open_dir(temporary.path())?;
+///     let create = OpenHow::create(0o644).also_reading();
+///     folder.open(&name, create).await?;
+///     assert!(folder.open(&name, create).await.is_err(), "the name is taken");
+///     // The same file once more, however it was made.
+///     folder.open(&name, create.again()).await?;
+///     folder.open(&name, OpenHow::create_through(0o644)).await?;
+///     folder.open(&name, OpenHow::write().truncated()).await?;
+///     folder.open(&name, OpenHow::read().following()).await?;
+///     assert!(create.writes() && !OpenHow::read().waiting().direct().writes());
+///     Ok::<(), Error>(())
+/// })?;
+/// outcome?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpenHow {
     pub(crate) flags: OFlags,

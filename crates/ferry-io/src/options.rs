@@ -5,23 +5,21 @@ use std::time::Duration;
 
 use crate::error::SetupError;
 use crate::event::Tracing;
+use crate::sim::Simulation;
+#[cfg(feature = "sim")]
 use crate::sim::World;
 
 /// Backend for operations that may block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Backend {
-    /// io_uring if it is available and permitted, else POSIX; [`crate::Stats`] names the backend and the reason.
+    /// io_uring if it is available, permitted and part of the build (feature `uring`), else POSIX; [`crate::Stats`] names
+    /// the backend and the reason.
     #[default]
     Auto,
     /// io_uring; [`SetupError`] if it is unavailable.
     Uring,
     /// Blocking calls on a pool of threads.
     Posix,
-    /// An in-memory filesystem whose completions are reordered, cut short and failed at random.
-    Sim {
-        /// Seed of all random choices; equal seeds give equal runs.
-        seed: u64,
-    },
 }
 
 /// Route of operations.
@@ -93,6 +91,27 @@ impl RingFlag {
 }
 
 /// Options of [`crate::run`].
+///
+/// ```
+/// use std::num::NonZeroUsize;
+///
+/// use ferry_io::{Backend, Options, RingFlag, RingMode, RouteChoice, SetupError, run};
+///
+/// let options = Options {
+///     backend: Backend::Posix,
+///     route: RouteChoice::Pool,
+///     ring_mode: RingMode::Defer,
+///     ..Options::with_workers(NonZeroUsize::MIN)
+/// };
+/// options.check()?;
+/// let (answer, stats) = run(&options, async |_io| 42)?;
+/// assert_eq!((answer, stats.backend), (42, "posix"));
+/// assert_eq!(RingFlag::DeferTaskrun.name(), "DEFER_TASKRUN");
+///
+/// let refused = Options { blocks: 0, ..options }.check();
+/// assert!(matches!(refused, Err(SetupError::BadOption { name: "blocks", .. })));
+/// # Ok::<(), SetupError>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Entries of each worker's submission queue: a power of two, 1 to 32,768. Default 256.
@@ -113,8 +132,9 @@ pub struct Options {
     pub backend: Backend,
     /// Route of operations.
     pub route: RouteChoice,
-    /// World of the simulated backend; an empty one if `None`.
-    pub sim: Option<World>,
+    /// Simulated disk that takes the place of the backend. `World::options` sets it, which needs the feature `sim`;
+    /// without the feature it is always `None`.
+    pub sim: Option<Simulation>,
     /// Registers the blocks with each ring, so that their pages are pinned once instead of at each request. All of them
     /// are then resident from the start. Default off.
     pub registered_buffers: bool,
@@ -124,7 +144,8 @@ pub struct Options {
     /// Collects what only costs time: hand-overs to kernel workers, and the backend for a run that needed none. Default
     /// off.
     pub observe: bool,
-    /// Recording of the run. Default: to the file named by the environment variable `FERRY_TRACE`, if it is set.
+    /// Recording of the run. Default: to the file named by the environment variable `FERRY_TRACE`, if it is set. Without
+    /// the feature `trace` it is always `None`, and nothing is recorded.
     pub trace: Option<Tracing>,
 }
 
@@ -182,16 +203,7 @@ impl Options {
             return bad("pool threads", self.pool_threads, "1 to 1024");
         }
         if let Some(tracing) = &self.trace {
-            if tracing.spare_buffers > 65_536 {
-                return bad("buffers of the recording", tracing.spare_buffers, "0 to 65536");
-            }
-            if !(1024..=16 << 20).contains(&tracing.buffer_bytes) {
-                return bad(
-                    "size of the recording's buffers",
-                    tracing.buffer_bytes,
-                    "1024 to 16777216 bytes",
-                );
-            }
+            tracing.check()?;
         }
         // Zero would be the kernel's own default, one second.
         let idle = usize::try_from(self.sqpoll_idle.as_millis()).unwrap_or(usize::MAX);
@@ -202,6 +214,7 @@ impl Options {
     }
 }
 
+#[cfg(feature = "sim")]
 impl World {
     /// Returns options for a run against this world with a seed. The seed also chooses the number of workers, one to
     /// four, and of pool threads, one to eight, so that it gives the same run on every machine.
@@ -209,8 +222,7 @@ impl World {
     pub fn options(&self, seed: u64) -> Options {
         let below = |end: u64, from: u64| usize::try_from(seed / from % end).unwrap_or_default();
         Options {
-            backend: Backend::Sim { seed },
-            sim: Some(self.clone()),
+            sim: Some(Simulation { world: self.clone(), seed }),
             pool_threads: 1 + below(8, 4),
             ..Options::with_workers(NonZeroUsize::MIN.saturating_add(below(4, 1)))
         }

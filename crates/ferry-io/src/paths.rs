@@ -30,6 +30,16 @@ const THROUGH: OFlags = OFlags::PATH.union(OFlags::DIRECTORY);
 const WHOLE: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NONBLOCK);
 
 /// Starting points of paths, and the folders reached from them.
+///
+/// ```
+/// use ferry_io::Paths;
+///
+/// let paths = Paths::new();
+/// paths.folder("/proc/self".as_ref())?;
+/// assert!(paths.stat("/proc/self/stat".as_ref(), true)?.size == 0);
+/// assert!(paths.names("/proc/self".as_ref())?.contains(&"maps".into()));
+/// # Ok::<(), ferry_io::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Paths {
     working: Result<Dir>,

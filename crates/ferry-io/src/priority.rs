@@ -3,6 +3,20 @@
 //! Linux keeps both priorities for each thread, and not for each process. So a program sets them before [`crate::run()`]
 //! starts threads. Threads of the kernel that work for a ring share the priority for devices with the thread that they
 //! work for.
+//!
+//! ```
+//! use ferry_io::priority::{yield_devices, yield_processors};
+//! use ferry_io::{Errno, Options, run};
+//!
+//! let thread = std::thread::spawn(|| {
+//!     yield_processors()?;
+//!     yield_devices()?;
+//!     run(&Options::default(), async |_io| ()).expect("valid options");
+//!     Ok::<(), Errno>(())
+//! });
+//! thread.join().expect("no panic")?;
+//! # Ok::<(), Errno>(())
+//! ```
 
 use rustix::io::Errno;
 use rustix::process::setpriority_process;

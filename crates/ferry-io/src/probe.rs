@@ -1,5 +1,23 @@
 //! Cache state and identity of files, asked without changing them. A measurement proves with this that a cache is cold
 //! or warm.
+//!
+//! ```
+//! use ferry_io::Errno;
+//! use ferry_io::probe::{InMemory, data, filesystem_uuid, has_dontcache, is_name_in_memory};
+//!
+//! # let temporary = tempfile::tempdir()?;
+//! let path = temporary.path().join("file");
+//! std::fs::write(&path, "text")?;
+//! let file = std::fs::File::open(&path)?;
+//! match data(&file, 0, 0) {
+//!     Ok(InMemory { bytes, dirty_bytes }) => assert!(bytes >= dirty_bytes),
+//!     // Linux 6.5, unless a filter forbids the call.
+//!     Err(errno) => assert!([Errno::NOSYS, Errno::PERM].contains(&errno)),
+//! }
+//! println!("its name is in memory: {:?}", is_name_in_memory(&path));
+//! println!("uncached transfers: {}, filesystem {:?}", has_dontcache(&file), filesystem_uuid(&file));
+//! # Ok::<(), std::io::Error>(())
+//! ```
 
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;

@@ -4,7 +4,8 @@
 //! call, and sleeps in it if the worker asks. A request that the kernel answers with EINTR or EAGAIN is tried again,
 //! and then goes to the pool. Parts: `setup` (flags, degrading, refusals), `request` (a request as an entry, an answer
 //! as an outcome), `enter` (the call, and each completion), `flight` (requests in flight), `chain` (open, read, close
-//! on direct descriptors), `sighting` (a ring of its own for a measurement).
+//! on direct descriptors), `sighting` (a ring of its own for a measurement), `holding` (descriptors closed with a ring).
+//! `absent.rs` stands in for all of it in a build without the feature `uring`.
 //!
 //! Invariants: a request, with its memory and descriptors, belongs to the ring from `push` until its last completion
 //! (guard: `dropping_a_runtime_reaps_direct_reads`). Requests in flight never owe more completions than fit in the
@@ -19,6 +20,7 @@
 mod chain;
 mod enter;
 mod flight;
+pub(crate) mod holding;
 mod request;
 mod setup;
 mod sighting;
@@ -78,8 +80,16 @@ pub(crate) struct Ring {
     _permit: RingPermit,
 }
 
+#[cfg(feature = "trace")]
 impl event::Key {
     /// User data of the operation's completion; of a chain, of its first step.
+    ///
+    /// ```
+    /// use ferry_io::event::Key;
+    ///
+    /// let key = Key { index: 1, generation: 0 };
+    /// assert_ne!(key.user_data(), Key { generation: 1, ..key }.user_data());
+    /// ```
     #[must_use]
     pub fn user_data(self) -> u64 {
         let key = Key { index: self.index, generation: self.generation };

@@ -22,6 +22,8 @@ use crate::task::block_on;
 use crate::worker::{self, Worker};
 
 /// The capabilities of a running program.
+#[doc = ""]
+#[doc = include_str!("../docs/io.md")]
 #[derive(Clone)]
 pub struct Io {
     shared: Arc<Shared>,
@@ -31,6 +33,19 @@ pub struct Io {
 ///
 /// Further workers, the ring and the pool start when an operation needs them. On return every operation has ended,
 /// every thread has been joined, and every descriptor of the runtime is closed.
+///
+/// ```
+/// use ferry_io::{Options, can_name_open_files, does_syncfs_report, is_superuser, run, user};
+///
+/// let (inode, stats) = run(&Options::default(), async |io| {
+///     let folder = io.open_dir("/".as_ref())?;
+///     folder.stat().await.map(|stat| stat.inode)
+/// })?;
+/// println!("the root has inode {}, found by {} system calls", inode?, stats.system_calls);
+/// assert_eq!(is_superuser(), user() == 0);
+/// println!("{} {}", can_name_open_files(), does_syncfs_report());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Errors
 /// [`SetupError`] if an option is outside its limits, or if a required backend is unavailable.
@@ -279,6 +294,6 @@ impl Io {
 #[cfg(loom)]
 #[cfg(test)]
 mod model;
-#[cfg(not(loom))]
+#[cfg(all(feature = "sim", not(loom)))]
 #[cfg(test)]
 mod tests;

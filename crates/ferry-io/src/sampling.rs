@@ -11,6 +11,8 @@
 //! first (Linux 6.18 in a virtual machine). A sleep without a known wake-up ends where the thread runs again, and
 //! [`Summary::missing`] reports their number. Descriptors: [`most_descriptors`]. The kernel takes 24 to 44 ms to
 //! release each tracepoint; opening it again meanwhile waits.
+#![doc = ""]
+#![doc = include_str!("../docs/sampling.md")]
 
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;

@@ -108,6 +108,38 @@ impl<E> Drop for Clear<'_, E> {
 
 /// Runs `body`, which may spawn fibers, and returns when it and all of them have ended.
 ///
+/// ```
+/// use std::cell::Cell;
+/// use std::time::Duration;
+/// use ferry_io::{Error, Options, Scope, run, scope, sleep};
+///
+/// let (outcome, _stats) = run(&Options::default(), async |_io| {
+///     let ended = &Cell::new(0);
+///     scope(async |fibers: Scope<'_, Error>| {
+///         for millis in [2, 1] {
+///             fibers.spawn(async move {
+///                 sleep(Duration::from_millis(millis)).await?;
+///                 ended.set(ended.get() + 1);
+///                 Ok(())
+///             });
+///         }
+///         Ok(())
+///     })
+///     .await?;
+///     assert_eq!(ended.get(), 2);
+///
+///     let outcome = scope(async |fibers: Scope<'_, Error>| {
+///         fibers.spawn(sleep(Duration::from_secs(3600)));
+///         fibers.cancel();
+///         Ok(())
+///     });
+///     assert!(outcome.await.is_err_and(|error| error.is_cancelled()));
+///     Ok::<(), Error>(())
+/// })?;
+/// outcome?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// The first error of the body or of a fiber. The others have been cancelled and have ended by then.
 pub async fn scope<'env, T, E>(body: impl AsyncFnOnce(Scope<'env, E>) -> Result<T, E>) -> Result<T, E> {
@@ -155,6 +187,25 @@ pub async fn scope<'env, T, E>(body: impl AsyncFnOnce(Scope<'env, E>) -> Result<
 
 /// Lets the other fibers run and the worker take completions, before the caller goes on. For fibers that compute or
 /// block while their operations are in flight.
+///
+/// ```
+/// use ferry_io::{Error, Options, both, give_way, run};
+///
+/// let (outcome, _stats) = run(&Options::default(), async |_io| {
+///     let order = std::cell::RefCell::new(Vec::new());
+///     let compute = async |fiber| {
+///         order.borrow_mut().push(fiber);
+///         give_way().await;
+///         order.borrow_mut().push(fiber);
+///         Ok::<(), Error>(())
+///     };
+///     both(compute(1), compute(2)).await?;
+///     assert_eq!(*order.borrow(), [1, 2, 1, 2]);
+///     Ok::<(), Error>(())
+/// })?;
+/// outcome?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub async fn give_way() {
     let mut has_given_way = false;
     std::future::poll_fn(|cx| {
@@ -168,6 +219,19 @@ pub async fn give_way() {
 }
 
 /// Runs both futures at once.
+///
+/// ```
+/// use ferry_io::{Error, Options, both, run};
+///
+/// let (outcome, _stats) = run(&Options::default(), async |io| {
+///     let folder = io.open_dir("/proc/self".as_ref())?;
+///     let (stat, listing) = both(folder.stat(), folder.list(None)).await?;
+///     assert!(stat.links > 0 && !listing.entries.is_empty());
+///     Ok::<(), Error>(())
+/// })?;
+/// outcome?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Errors
 /// The first error of either; the other is cancelled and awaited.
@@ -226,6 +290,20 @@ fn keep<T, E>(result: Result<T, E>, first_error: &mut Option<E>, context: &Conte
 }
 
 /// Runs both futures at once and returns the result of the first to end; the other is cancelled and awaited.
+///
+/// ```
+/// use std::time::Duration;
+/// use ferry_io::{Error, Options, first, run, sleep};
+///
+/// let (outcome, _stats) = run(&Options::default(), async |_io| {
+///     let after = async |time: Duration| sleep(time).await.map(|()| time);
+///     let short = first(after(Duration::from_secs(3600)), after(Duration::from_millis(1))).await?;
+///     assert_eq!(short, Duration::from_millis(1));
+///     Ok::<(), Error>(())
+/// })?;
+/// outcome?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub async fn first<T>(a: impl Future<Output = T>, b: impl Future<Output = T>) -> T {
     let span = event::open_scope(Opener::Join);
     let (context_a, context_b) = (Context::child(), Context::child());
@@ -254,6 +332,23 @@ pub async fn first<T>(a: impl Future<Output = T>, b: impl Future<Output = T>) ->
 }
 
 /// Runs `f` on every item, in order, with up to `max` at a time.
+///
+/// ```
+/// use ferry_io::{Error, Name, Options, for_each, run};
+///
+/// let (outcome, _stats) = run(&Options::default(), async |io| {
+///     let folder = io.open_dir("/proc/self".as_ref())?;
+///     for_each(2, [&b"stat"[..], b"status", b"maps"], async |name| {
+///         let name = Name::new(name).expect("one component of a path");
+///         println!("{name:?} has inode {}", folder.stat_entry(&name, false).await?.inode);
+///         Ok::<(), Error>(())
+///     })
+///     .await?;
+///     Ok::<(), Error>(())
+/// })?;
+/// outcome?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Errors
 /// The first error. No further item is begun, and running ones are cancelled and awaited.

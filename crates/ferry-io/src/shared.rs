@@ -12,9 +12,8 @@ use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::buffers::Blocks;
-use crate::counting::{Count, Event};
 use crate::error::SetupError;
-use crate::event::{Clock, Recording};
+use crate::event::{self, Clock, Handovers, Recording};
 use crate::options::{Backend, Options, RingFlag, RouteChoice};
 use crate::pool::Pool;
 use crate::ring;
@@ -45,7 +44,7 @@ pub(crate) struct Shared {
     descriptors: usize,
     /// Number of rings that may still be opened.
     rings: AtomicUsize,
-    handovers: Option<Count>,
+    handovers: Option<Handovers>,
     workers: AtomicUsize,
     most_workers: usize,
     totals: Mutex<Totals>,
@@ -74,10 +73,7 @@ impl Shared {
         options.check()?;
         let blocks = Blocks::map(options.blocks.max(options.workers.get()), options.block_size)?;
         let stop = Arc::default();
-        let sim = match options.backend {
-            Backend::Sim { seed } => Some(Sim::new(seed, options.sim.as_ref())),
-            Backend::Auto | Backend::Uring | Backend::Posix => None,
-        };
+        let sim = options.sim.as_ref().map(Sim::new);
         let mut descriptors = match &sim {
             Some(sim) => {
                 sim.watch(&blocks, &stop);
@@ -92,10 +88,8 @@ impl Shared {
             Recording::begin(options.trace.as_ref(), threads, clock, descriptors / PART_OF_RECORDING)?;
         descriptors -= recording.as_ref().map_or(0, |recording| recording.descriptors_of_kernel());
         // At most half of the descriptors go to rings; further workers do without one.
-        let rings = match options.backend {
-            Backend::Auto | Backend::Uring => options.workers.get() - 1,
-            Backend::Posix | Backend::Sim { .. } => 0,
-        };
+        let has_rings = sim.is_none() && options.backend != Backend::Posix;
+        let rings = if has_rings { options.workers.get() - 1 } else { 0 };
         let rings = rings.min(descriptors / 2 / DESCRIPTORS_OF_RING);
         descriptors -= rings * DESCRIPTORS_OF_RING;
         let pool = Pool::new(options.pool_threads, recording.clone(), sim.clone());
@@ -111,11 +105,7 @@ impl Shared {
             recording,
             descriptors,
             rings: AtomicUsize::new(1 + rings),
-            handovers: if options.observe {
-                Count::of_this_thread(Event::KernelWorkerHandover).ok()
-            } else {
-                None
-            },
+            handovers: options.observe.then(event::count_handovers).flatten(),
             workers: AtomicUsize::new(options.workers.get()),
             most_workers: options.workers.get(),
             totals: Mutex::new(Totals::of(options)),
@@ -126,7 +116,7 @@ impl Shared {
     pub(crate) fn may_have_ring(&self) -> bool {
         match &self.sim {
             Some(sim) => sim.has_ring(),
-            None => matches!(self.options.backend, Backend::Auto | Backend::Uring),
+            None => self.options.backend != Backend::Posix,
         }
     }
 
@@ -216,10 +206,10 @@ impl Shared {
 impl Totals {
     fn of(options: &Options) -> Self {
         let (backend, reason, rings) = match options.backend {
+            _ if options.sim.is_some() => ("sim", None, Rings::None),
             Backend::Auto => ("auto", Some("no operation blocked, so no ring was opened"), Rings::Untried),
             Backend::Uring => ("uring", None, Rings::Open),
             Backend::Posix => ("posix", Some("chosen by --backend"), Rings::None),
-            Backend::Sim { .. } => ("sim", None, Rings::None),
         };
         let mut reasons: Vec<String> = reason.map(str::to_owned).into_iter().collect();
         if options.backend == Backend::Posix && options.registered_buffers {

@@ -111,6 +111,11 @@ fn restore_when_over(signal: libc::c_int) -> io::Result<()> {
 }
 
 /// Returns true if the process ignores a signal, as under nohup or in a shell's background.
+///
+/// ```
+/// // As under nohup(1).
+/// println!("SIGHUP is ignored: {}", ferry_io::is_ignored(1));
+/// ```
 #[must_use]
 pub fn is_ignored(signal: i32) -> bool {
     action(signal) == Some(libc::SIG_IGN)

@@ -26,6 +26,23 @@ pub struct Decision {
 }
 
 /// Totals of one run over all workers.
+///
+/// ```
+/// use ferry_io::{Decision, Operation, Options, Reason, Route, run};
+///
+/// let (outcome, stats) = run(&Options::default(), async |io| {
+///     io.open_dir("/proc/self".as_ref())?.stat().await
+/// })?;
+/// outcome?;
+/// assert_eq!(stats.by_route(Route::Inline), 1);
+/// let Decision { operation, route, reason, count } = stats.decisions[0];
+/// assert_eq!((operation, route.name(), count), (Operation::Stat, "inline", 1));
+/// println!("{}, because {}", reason.name(), reason.why());
+/// assert!(Reason::ALL.contains(&reason) && Route::ALL.contains(&route));
+/// assert_eq!(stats.named()[0], ("operations".to_owned(), 1));
+/// assert_eq!(stats.explain().len(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct Stats {
     /// Operations by kind (in the order of [`Operation::ALL`]) and route (in the order of [`Route::ALL`]).

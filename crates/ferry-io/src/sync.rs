@@ -36,6 +36,24 @@ impl Waiting {
 }
 
 /// A bounded number of permits, shared by the fibers of all workers.
+///
+/// ```
+/// use ferry_io::{Error, Options, Permit, Semaphore, for_each, run};
+///
+/// let (outcome, _stats) = run(&Options::default(), async |_io| {
+///     let one_at_a_time = Semaphore::new(1);
+///     for_each(4, 0..8, async |_| {
+///         let permit: Permit<'_> = one_at_a_time.acquire().await?;
+///         assert_eq!(one_at_a_time.free(), 0);
+///         drop(permit);
+///         Ok::<(), Error>(())
+///     })
+///     .await?;
+///     Ok::<(), Error>(())
+/// })?;
+/// outcome?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Semaphore {
     inner: Arc<Inner>,
 }
@@ -184,6 +202,34 @@ impl Drop for Spare {
 }
 
 /// A bounded queue: adding to a full one waits, as does taking from an empty one.
+///
+/// ```
+/// use ferry_io::{Error, Options, Queue, both, run};
+///
+/// let (outcome, _stats) = run(&Options::default(), async |_io| {
+///     let queue = Queue::new(2);
+///     assert_eq!(queue.try_push(0), Ok(()));
+///     let produce = async {
+///         for item in 1..5 {
+///             queue.push(item).await?;
+///         }
+///         queue.close();
+///         Ok::<(), Error>(())
+///     };
+///     let consume = async {
+///         let mut sum = 0;
+///         while let Some(item) = queue.pop().await? {
+///             sum += item;
+///         }
+///         Ok(sum)
+///     };
+///     let ((), sum) = both(produce, consume).await?;
+///     assert_eq!((sum, queue.len(), queue.is_empty()), (10, 0, true));
+///     Ok::<(), Error>(())
+/// })?;
+/// outcome?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Queue<T> {
     items: RefCell<VecDeque<T>>,
     most: usize,

@@ -48,6 +48,20 @@ impl Timers {
 
 /// Waits for `duration`.
 ///
+/// ```
+/// use std::time::Duration;
+/// use ferry_io::{Error, Options, now, run, sleep};
+///
+/// let (outcome, _stats) = run(&Options::default(), async |_io| {
+///     let begun = now();
+///     sleep(Duration::from_millis(1)).await?;
+///     assert!(now() - begun >= Duration::from_millis(1));
+///     Ok::<(), Error>(())
+/// })?;
+/// outcome?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// If the scope is cancelled first.
 pub async fn sleep(duration: Duration) -> Result<()> {
@@ -108,6 +122,19 @@ impl Drop for Sleep {
 }
 
 /// Runs `future` and cancels it after `limit`. Returns when it has ended.
+///
+/// ```
+/// use std::time::Duration;
+/// use ferry_io::{Cause, Error, Options, run, sleep, timeout};
+///
+/// let (outcome, _stats) = run(&Options::default(), async |_io| {
+///     let late = timeout(Duration::from_millis(1), sleep(Duration::from_secs(3600))).await;
+///     assert!(late.is_err_and(|error| error.cause == Cause::TimedOut));
+///     Ok::<(), Error>(())
+/// })?;
+/// outcome?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Errors
 /// [`Cause::TimedOut`] if the limit was reached, else those of `future`.

@@ -102,7 +102,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Passes an attribute, and the item behind it if only tests or models have that.
+    /// Passes an attribute, and the item behind it if only tests or models have that, or if its file stands in for another
+    /// module's (`#[path]`).
     fn attribute(&mut self) {
         let open = if self.text(self.at + 1) == "!" { self.at + 2 } else { self.at + 1 };
         if self.text(open) != "[" {
@@ -114,7 +115,10 @@ impl<'a> Reader<'a> {
             let is_negated = self.text(index - 2) == "not" && self.text(index - 1) == "(";
             ["test", "loom"].contains(&self.text(index)) && !is_negated
         };
-        let is_hidden = self.text(open + 1) == "cfg" && (open + 2..end).any(is_hiding);
+        let is_hidden = match self.text(open + 1) {
+            "cfg" => (open + 2..end).any(is_hiding),
+            attribute => attribute == "path",
+        };
         self.at = end;
         if is_hidden {
             self.pass_item();

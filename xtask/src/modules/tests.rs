@@ -68,6 +68,12 @@ fn code_for_tests_is_left_out() {
 }
 
 #[test]
+fn a_module_that_stands_in_for_another_is_left_out() {
+    let root = r#"#[cfg(feature = "x")] mod a; #[cfg(not(feature = "x"))] #[path = "b.rs"] mod a; mod b;"#;
+    check(&[("lib.rs", root), ("a.rs", "use crate::b::B;"), B], &["a.rs -> b.rs"]);
+}
+
+#[test]
 fn an_item_after_code_for_tests_counts() {
     check(&[ROOT, ("a.rs", "#[cfg(test)] use std::fs; use crate::b::B;"), B], &["a.rs -> b.rs"]);
     check(&[ROOT, ("a.rs", "#[cfg(test)] mod tests; fn f() { crate::b::run() }"), B], &["a.rs -> b.rs"]);

@@ -49,6 +49,13 @@ impl Piece {
 }
 
 /// Use of one way so far.
+///
+/// ```
+/// use ferry_io::{Tried, Way};
+///
+/// let tried = Tried { way: Way::Kernel, bytes: 1 << 20, took_ns: 1_000_000 };
+/// assert_eq!(tried.speed(), (1 << 20) * 1000);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tried {
     /// The way.

@@ -1,6 +1,14 @@
 //! The ways to move bytes.
 
 /// Calls that move bytes from one file to another.
+///
+/// ```
+/// use ferry_io::Way;
+///
+/// assert_eq!(Way::ALL[0], Way::Kernel);
+/// assert_eq!((Way::Mapped64.name(), Way::Mapped64.write_bytes()), ("mapped_64k", Some(65_536)));
+/// assert_eq!(Way::Mapped64.calls(), "writes of 64 KiB from a mapping");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
     /// copy_file_range(2).

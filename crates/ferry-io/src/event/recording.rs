@@ -52,6 +52,18 @@ impl Tracing {
     pub fn to(file: impl Into<PathBuf>) -> Self {
         Self { file: file.into(), spare_buffers: 16, buffer_bytes: 64 * 1024 }
     }
+
+    /// Checks the settings against their limits.
+    pub(crate) fn check(&self) -> Result<(), SetupError> {
+        let bad = |name, value, allowed| Err(SetupError::BadOption { name, value, allowed });
+        if self.spare_buffers > 65_536 {
+            return bad("buffers of the recording", self.spare_buffers, "0 to 65536");
+        }
+        if !(1024..=16 << 20).contains(&self.buffer_bytes) {
+            return bad("size of the recording's buffers", self.buffer_bytes, "1024 to 16777216 bytes");
+        }
+        Ok(())
+    }
 }
 
 /// Clock of a simulation.

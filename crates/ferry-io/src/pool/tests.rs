@@ -187,6 +187,7 @@ fn the_first_panic_of_several_is_kept() {
     assert_eq!(answers.iter().filter(|answer| matches!(answer, Err(Errno::CANCELED))).count(), 1);
 }
 
+#[cfg(feature = "sim")]
 #[test]
 fn a_wait_that_panics_is_answered() {
     let world = crate::sim::World::default();

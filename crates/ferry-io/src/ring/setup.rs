@@ -117,6 +117,8 @@ fn build(options: &Options, flags: &[RingFlag], depth: u32) -> io::Result<IoUrin
     let entries = depth.max(LEAST_ENTRIES);
     let mut builder = IoUring::builder();
     builder.setup_cqsize((entries * 4).min(MOST_COMPLETIONS));
+    // A forked child that went on would write to its parent's queues.
+    builder.dontfork();
     for flag in flags {
         match flag {
             RingFlag::SingleIssuer => builder.setup_single_issuer(),

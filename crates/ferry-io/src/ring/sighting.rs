@@ -54,6 +54,26 @@ type Seen = (Instant, i32);
 ///
 /// # Errors
 /// [`Unseen`].
+///
+/// ```
+/// use std::os::unix::fs::OpenOptionsExt as _;
+///
+/// use ferry_io::{Options, Sighting, Unseen, sightings};
+///
+/// # let temporary = tempfile::tempdir()?;
+/// # std::fs::write(temporary.path().join("file"), vec![0; 4096])?;
+/// let path = temporary.path().join("file");
+/// let Ok(file) = std::fs::File::options().read(true).custom_flags(libc::O_DIRECT).open(path) else { return Ok(()) };
+/// match sightings(&Options::default(), &file, [0], 0, || ()) {
+///     Ok(seen) => {
+///         let Sighting { after, computed } = seen[0];
+///         println!("seen after {after:?}, while the thread computed for {computed:?}");
+///     }
+///     Err(Unseen::Ring(why)) => println!("{why}"),
+///     Err(why) => println!("{why}"),
+/// }
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub fn sightings(
     options: &Options,
     file: impl AsFd,

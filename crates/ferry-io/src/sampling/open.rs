@@ -7,6 +7,7 @@ use super::buffer::Buffer;
 use super::tracepoint::{Format, Tracepoint};
 use super::{Refusal, ThreadSelection};
 use crate::perf::{self, Attributes, Control, EventScope};
+use crate::ring::holding;
 
 /// TID, TIME, CALLCHAIN, CPU, RAW.
 const SAMPLE: u64 = 1 << 1 | 1 << 2 | 1 << 5 | 1 << 7 | 1 << 10;
@@ -33,9 +34,7 @@ impl Opened {
     pub(super) fn close_later(self) {
         let Self { buffers, events, .. } = self;
         let numbers: Vec<_> = events.iter().map(rustix::fd::AsRawFd::as_raw_fd).collect();
-        let ring = io_uring::IoUring::new(1);
-        let is_registered = |ring: &io_uring::IoUring| ring.submitter().register_files(&numbers).is_ok();
-        if ring.as_ref().is_ok_and(is_registered) {
+        if let Some(_holding) = holding::hold(&numbers) {
             // Dropped before the ring, whose references must be the last.
             return drop((buffers, events));
         }

@@ -19,7 +19,7 @@ use super::chance::Chance;
 use super::character::Character;
 use super::disk::ROOT;
 use super::seats::Seat;
-use super::world::World;
+use super::world::Simulation;
 use super::{Inner, SimDescriptor};
 use crate::buffers::Blocks;
 use crate::descriptor::Descriptor;
@@ -100,9 +100,9 @@ impl event::Clock for Sim {
 }
 
 impl Sim {
-    /// Creates a run against `world`, or against an empty world.
-    pub(crate) fn new(seed: u64, world: Option<&World>) -> Arc<Self> {
-        let world = Arc::clone(&world.cloned().unwrap_or_default().inner);
+    /// Creates a run.
+    pub(crate) fn new(simulation: &Simulation) -> Arc<Self> {
+        let (seed, world) = (simulation.seed, Arc::clone(&simulation.world.inner));
         let mut chance = Chance::new(seed);
         let (start_ns, longest_ns, descriptors) = {
             let mut disk = world.disk();

@@ -17,25 +17,18 @@ use crate::entry::{FileKind, RenameMode, Times};
 ///
 /// The test's own changes are made as root, at once and without faults; paths start at the root. An impossible change
 /// panics, because the test is wrong.
-///
-/// ```
-/// use ferry_io::sim::{Settings, World};
-/// use ferry_io::{Name, run};
-///
-/// let world = World::new(Settings::default());
-/// world.file("greeting", b"hello");
-/// let (size, _) = run(&world.options(7), async |io| {
-///     let root = io.open_dir("/".as_ref())?;
-///     let name = Name::new(b"greeting").expect("one component");
-///     Ok::<_, ferry_io::Error>(root.stat_entry(&name, false).await?.size)
-/// })?;
-/// assert_eq!(size?, 5);
-/// assert!(world.open_descriptors().is_empty());
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
+#[doc = ""]
+#[doc = include_str!("../../docs/world.md")]
 #[derive(Debug, Clone)]
 pub struct World {
     pub(super) inner: Arc<Inner>,
+}
+
+/// A world and the seed of a run against it; [`World::options`] makes it.
+#[derive(Debug, Clone)]
+pub struct Simulation {
+    pub(crate) world: World,
+    pub(crate) seed: u64,
 }
 
 impl Default for World {
@@ -211,6 +204,15 @@ impl World {
         let disk = self.inner.disk();
         let number = disk.walk(ROOT, bytes(path.as_ref()), false).ok()?;
         model::node(&disk, number).ok()
+    }
+
+    /// Returns the bytes of a regular file, if there is one at the path.
+    #[must_use]
+    pub fn bytes(&self, path: impl AsRef<Path>) -> Option<Vec<u8>> {
+        let Node { kind: FileKind::Regular, content, .. } = self.get(path)? else { return None };
+        let mut bytes = vec![0; usize::try_from(content.size()).ok()?];
+        content.read(0, &mut bytes);
+        Some(bytes)
     }
 
     /// Returns the names by which the open descriptors were opened. After a run there should be none.

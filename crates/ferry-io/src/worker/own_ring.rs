@@ -178,7 +178,7 @@ impl Worker {
         let options = &self.shared.options;
         let insists = options.backend == Backend::Uring
             || options.backend == Backend::Auto && options.ring_mode == RingMode::IoPoll;
-        if insists {
+        if insists && self.shared.sim.is_none() {
             *self.ring.borrow_mut() = Some(Ring::open(&self.shared, &self.inbox)?);
         }
         Ok(())

@@ -22,7 +22,8 @@ pub(crate) struct Place {
 
 enum Home {
     Real(tempfile::TempDir),
-    Simulated(World),
+    /// The world, and the seed of runs against it.
+    Simulated(World, u64),
 }
 
 impl Place {
@@ -39,9 +40,9 @@ impl Place {
     fn simulated(seed: u64) -> Self {
         Self {
             name: format!("sim (FERRY_SEED={seed})"),
-            backend: Backend::Sim { seed },
+            backend: Backend::Auto,
             route: RouteChoice::Auto,
-            home: Home::Simulated(World::new(Settings::default())),
+            home: Home::Simulated(World::new(Settings::default()), seed),
         }
     }
 
@@ -49,22 +50,22 @@ impl Place {
     pub(crate) fn world(&self) -> Option<&World> {
         match &self.home {
             Home::Real(_) => None,
-            Home::Simulated(world) => Some(world),
+            Home::Simulated(world, _) => Some(world),
         }
     }
 
     pub(crate) fn path(&self) -> PathBuf {
         match &self.home {
             Home::Real(folder) => folder.path().to_path_buf(),
-            Home::Simulated(_) => PathBuf::from("/"),
+            Home::Simulated(..) => PathBuf::from("/"),
         }
     }
 
     /// Options with few small blocks, so that tests run out of them.
     pub(crate) fn options(&self) -> Options {
-        let defaults = match (self.backend, self.world()) {
-            (Backend::Sim { seed }, Some(world)) => world.options(seed),
-            (backend, _) => Options { backend, ..Options::default() },
+        let defaults = match &self.home {
+            Home::Simulated(world, seed) => world.options(*seed),
+            Home::Real(_) => Options { backend: self.backend, ..Options::default() },
         };
         Options { route: self.route, blocks: 8, block_size: 8192, ..defaults }
     }
@@ -87,7 +88,7 @@ impl Place {
     pub(crate) fn make_file(&self, name: &str, bytes: &[u8]) {
         match &self.home {
             Home::Real(folder) => std::fs::write(folder.path().join(name), bytes).expect("a file"),
-            Home::Simulated(world) => {
+            Home::Simulated(world, _) => {
                 world.file(name, bytes);
             }
         }
@@ -96,12 +97,7 @@ impl Place {
     pub(crate) fn bytes_of(&self, name: &str) -> Vec<u8> {
         match &self.home {
             Home::Real(folder) => std::fs::read(folder.path().join(name)).expect("a file"),
-            Home::Simulated(world) => {
-                let content = world.get(name).expect("a file").content;
-                let mut bytes = vec![0; usize::try_from(content.size()).expect("it fits")];
-                content.read(0, &mut bytes);
-                bytes
-            }
+            Home::Simulated(world, _) => world.bytes(name).expect("a file"),
         }
     }
 
@@ -112,7 +108,7 @@ impl Place {
                 let file = std::fs::File::options().write(true).open(folder.path().join(name));
                 file.and_then(|file| file.set_len(size)).expect("a new size");
             }
-            Home::Simulated(world) => {
+            Home::Simulated(world, _) => {
                 world.set_size(name, size);
             }
         }
@@ -121,7 +117,7 @@ impl Place {
     /// Open descriptors in the test's folder.
     pub(crate) fn open_descriptors(&self) -> Vec<String> {
         match &self.home {
-            Home::Simulated(world) => world.open_descriptors(),
+            Home::Simulated(world, _) => world.open_descriptors(),
             Home::Real(folder) => {
                 let listing = std::fs::read_dir("/proc/self/fd").expect("/proc");
                 let targets = listing.flatten().filter_map(|entry| std::fs::read_link(entry.path()).ok());
