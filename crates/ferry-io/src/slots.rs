@@ -56,6 +56,12 @@ impl Slots {
         self.in_flight
     }
 
+    /// Number of slots, and of the free ones among them.
+    #[cfg(test)]
+    pub(crate) fn counts(&self) -> (usize, usize) {
+        (self.slots.len(), self.free.len())
+    }
+
     /// Completed operations whose fibers have not run since.
     pub(crate) fn done(&self) -> usize {
         self.done

@@ -100,6 +100,14 @@ pub(crate) fn current() -> Rc<Worker> {
 }
 
 /// Adds to [`crate::Stats::unwritten_bytes`] of the run on this thread; does nothing outside a run.
+///
+/// ```
+/// use ferry_io::{Options, count_unwritten, run};
+///
+/// let ((), stats) = run(&Options::default(), async |_io| count_unwritten(4096))?;
+/// assert_eq!(stats.unwritten_bytes, 4096);
+/// # Ok::<(), ferry_io::SetupError>(())
+/// ```
 pub fn count_unwritten(bytes: u64) {
     CURRENT.with_borrow(|worker| {
         if let Some(worker) = worker {
@@ -412,3 +420,7 @@ fn voluntary_switches() -> i64 {
     sys::count_call();
     sys::voluntary_switches()
 }
+
+#[cfg(not(loom))]
+#[cfg(test)]
+mod tests;

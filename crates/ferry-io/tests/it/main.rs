@@ -2,6 +2,7 @@
 
 mod blocks;
 mod cancelling;
+mod children;
 mod examples;
 mod fifos;
 mod files;

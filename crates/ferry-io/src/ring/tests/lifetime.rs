@@ -234,3 +234,34 @@ fn dropping_a_ring_ends_reads_that_nobody_answers() {
         assert_eq!(Arc::strong_count(&silent), 1, "each request came back");
     }
 }
+
+#[test]
+fn a_forked_child_has_no_ring() {
+    if !has_ring() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (flags, _) = in_folder(&ring_options(), folder.path(), async |_, dir| {
+        dir.stat().await.expect("it is open");
+        let smaps = fs::read_to_string("/proc/self/smaps").expect("/proc");
+        let mut flags = Vec::new();
+        let mut is_ring = false;
+        for line in smaps.lines() {
+            match line.strip_prefix("VmFlags:") {
+                Some(of_mapping) if is_ring => flags.push(of_mapping.to_owned()),
+                Some(_) => {}
+                // A mapping's first line begins with its address and ends with its file.
+                None if line
+                    .starts_with(|first: char| first.is_ascii_digit() || first.is_ascii_lowercase()) =>
+                {
+                    is_ring = line.contains("io_uring");
+                }
+                None => {}
+            }
+        }
+        flags
+    });
+    assert!(!flags.is_empty(), "the ring is mapped");
+    // "dc": do not copy on fork.
+    assert!(flags.iter().all(|flags| flags.split(' ').any(|flag| flag == "dc")), "{flags:?}");
+}
