@@ -68,7 +68,7 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Command, CommandError> {
         Some("cp") => copy("ferry cp", Dialect::Ferry, rest),
         Some("sync") => understood(sync::MANUAL.name, sync::parse(rest), Command::Sync),
         Some("verify") => understood("ferry verify", verify::parse(rest), Command::Verify),
-        Some("lab") => understood(names::LAB, lab::options::parse(rest), Command::Lab),
+        Some("lab") => understood(lab::options::program(rest), lab::options::parse(rest), Command::Lab),
         Some("trace") => {
             understood(trace::options::program(rest), trace::options::parse(rest), Command::Trace)
         }

@@ -56,7 +56,13 @@ fn a_misspelt_word_is_answered_with_the_one_that_is_meant() {
             "ferry verify: unrecognized option '--manifset=m'; did you mean '--manifest'?",
         ),
         ("ferry tune --chekc .", "ferry tune: unrecognized option '--chekc'; did you mean '--check'?"),
-        ("ferry lab copy --qiuck", "ferry lab: unrecognized option '--qiuck'; did you mean '--quick'?"),
+        ("ferry lab copy --qiuck", "ferry lab copy: unrecognized option '--qiuck'; did you mean '--quick'?"),
+        ("ferry lab copy --zork", "ferry lab copy: unrecognized option '--zork'; did you mean '--work-dir'?"),
+        ("ferry lab copy --xyzzy", "ferry lab copy: unrecognized option '--xyzzy'"),
+        (
+            "ferry lab report --ouput x",
+            "ferry lab report: unrecognized option '--ouput'; did you mean '--output'?",
+        ),
         (
             "ferry trace export --ouput x",
             "ferry trace export: unrecognized option '--ouput'; did you mean '--output'?",

@@ -82,6 +82,14 @@ pub(crate) fn parse(rest: &[OsString]) -> Result<Parsed<Lab>, Usage> {
     }
 }
 
+/// Name that prefixes messages about these arguments: that of the experiment whose help lists the options.
+pub(crate) fn program(rest: &[OsString]) -> &'static str {
+    let name = rest.first().and_then(|name| name.to_str());
+    let known = name.and_then(|name| names().into_iter().find(|known| *known == name));
+    // Kept until the process ends, and made once.
+    known.map_or(NAME, |name| format!("{NAME} {name}").leak())
+}
+
 /// Names of the commands in the help.
 fn names() -> Vec<&'static str> {
     let experiments = experiments::ALL.iter().map(|experiment| experiment.spec().name);

@@ -46,6 +46,23 @@ fn the_nearest_of_several_words_is_found() {
 }
 
 #[test]
+fn a_misspelt_beginning_means_the_option_that_it_abbreviates() {
+    let options = ["runs", "work-dir", "block-sizes", "no-clobber", "as-published"];
+    let table = [
+        ("zork", Some("work-dir")),
+        ("blokc", Some("block-sizes")),
+        // Of a whole word, fewer letters may be meant; short beginnings are those of too many words.
+        ("rnus", Some("runs")),
+        ("nn", None),
+        ("az", None),
+        ("xyzzy", None),
+    ];
+    for (word, expected) in table {
+        assert_eq!(nearest(OsStr::new(word), &options), expected, "{word}");
+    }
+}
+
+#[test]
 fn a_word_of_other_bytes_or_of_any_length_means_nothing() {
     assert_eq!(nearest(OsStr::from_bytes(b"cp\xff"), &COMMANDS), None);
     let begun = std::time::Instant::now();

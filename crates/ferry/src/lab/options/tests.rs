@@ -96,7 +96,8 @@ fn what_makes_no_sense_is_told() {
     );
     assert_eq!(refused("copy --runz 2"), "unrecognized option '--runz'; did you mean '--runs'?");
     assert_eq!(refused("copy --runs 0"), "invalid number '0' for '--runs'");
-    assert_eq!(refused("copy --zork"), "unrecognized option '--zork'");
+    assert_eq!(refused("copy --zork"), "unrecognized option '--zork'; did you mean '--work-dir'?");
+    assert_eq!(refused("copy --xyzzy"), "unrecognized option '--xyzzy'");
     assert_eq!(refused("tree --resume x t"), "unrecognized option '--resume'");
     assert_eq!(refused("strategy dfs a"), "a strategy takes a name, a source and a target");
     assert_eq!(refused("strategy fast a b"), "'fast' is not a strategy");
