@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::num::NonZeroUsize;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -14,9 +14,12 @@ use crate::faulty::served::{Call, Files, Mischief, Served};
 use crate::random::filesystem::{Filesystem, within};
 use crate::scene::{ferry, skip, text};
 
-/// Attempts to record a pair of runs that differ by one cause. Other tests can delay one of the runs, which is another
-/// cause.
-const ATTEMPTS: usize = 5;
+/// Attempts to record a pair of runs that differ by one cause. Other tests can delay all recordings of a run, which is
+/// another cause.
+const ATTEMPTS: usize = 2;
+
+/// Recordings of each run. The fastest is the one that other tests have delayed least.
+const RECORDINGS: usize = 3;
 
 /// Held by each test of this file, because one of them keeps all processors busy.
 static PROCESSORS: Mutex<()> = Mutex::new(());
@@ -33,13 +36,32 @@ fn make_files(folder: &Path, files: usize) {
     }
 }
 
+/// Records a run several times by `once`, which gets a path and returns that of the recording, and keeps the fastest as
+/// `name`.
+#[track_caller]
+fn fastest(folder: &Path, name: &str, once: impl Fn(&Path) -> PathBuf) {
+    let mut least = u64::MAX;
+    for _ in 0..RECORDINGS {
+        let recording = once(&folder.join(format!("{name} again")));
+        let trace = ferry_trace::read::open(&recording).unwrap();
+        let took = ferry_trace::diff::Diff::of(&trace, &trace).unwrap().before.took;
+        if took < least {
+            fs::rename(&recording, folder.join(name)).unwrap();
+            least = took;
+        }
+    }
+}
+
 /// Records a copy of `source` as `name`.
 #[track_caller]
 fn record(folder: &Path, name: &str, source: &str, options: &[&str]) {
-    let (trace, target) = (format!("--trace={name}"), format!("target of {name}"));
-    let output = ferry(folder, &[&["cp", "-r", &trace], options, &[source, &target]].concat());
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    fs::remove_dir_all(folder.join(target)).unwrap();
+    fastest(folder, name, |path| {
+        let (trace, target) = (format!("--trace={}", path.display()), format!("target of {name}"));
+        let output = ferry(folder, &[&["cp", "-r", &trace], options, &[source, &target]].concat());
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        fs::remove_dir_all(folder.join(target)).unwrap();
+        path.to_owned()
+    });
 }
 
 #[track_caller]
@@ -89,7 +111,7 @@ fn a_slower_device_is_found() {
     let _alone = processors();
     within("trace_diff::a_slower_device_is_found", "tmpfs", |memory| {
         caused_by("device wait", memory.path(), || {
-            for (name, milliseconds) in [("a", 2), ("b", 10)] {
+            for (name, milliseconds) in [("a", 2), ("b", 40)] {
                 let mischief: Mischief = Box::new(move |_, call, _| {
                     if call == Call::Read {
                         std::thread::sleep(Duration::from_millis(milliseconds));
@@ -108,7 +130,7 @@ fn a_slower_device_is_found() {
 fn a_slower_route_is_found() {
     let _alone = processors();
     let memory = Filesystem::memory();
-    make_files(memory.path(), 1_000);
+    make_files(memory.path(), 3_000);
     record(memory.path(), "warm", "s", &[]);
     let diff = caused_by("route", memory.path(), || {
         record(memory.path(), "a", "s", &[]);
@@ -119,14 +141,15 @@ fn a_slower_route_is_found() {
     let moves = diff["moves"].as_array().unwrap();
     let is_load = |its: &&Value| its["kind"] == "load" && its["after"] == "pool";
     let load = moves.iter().find(is_load).unwrap_or_else(|| panic!("{diff:#}"));
-    assert!(load["before"] == "inline" && load["operations"].as_u64() > Some(900), "{diff:#}");
+    assert!(load["before"] == "inline" && load["operations"].as_u64() > Some(2_700), "{diff:#}");
     let output = ferry(memory.path(), &["trace", "diff", "a", "b"]);
     let first = text(&output.stdout).lines().next().unwrap();
     assert!(first.starts_with("B took ") && first.contains(" longer than A. "), "{first}");
 }
 
-/// Reads files with up to 12 operations in flight, on a pool of so many threads.
-fn read_files(folder: &Path, files: usize, pool_threads: usize, trace: &Path) {
+/// Reads files with up to 12 operations in flight, on a pool of so many threads, and returns the recording's path: runs
+/// of one process record to names of their own.
+fn read_files(folder: &Path, files: usize, pool_threads: usize, trace: &Path) -> PathBuf {
     let options = Options {
         backend: Backend::Posix,
         route: RouteChoice::Pool,
@@ -144,7 +167,9 @@ fn read_files(folder: &Path, files: usize, pool_threads: usize, trace: &Path) {
         })
         .await
     });
-    done.unwrap().0.unwrap();
+    let (read, stats) = done.unwrap();
+    read.unwrap();
+    stats.trace.unwrap().file
 }
 
 #[test]
@@ -157,7 +182,7 @@ fn delayed_hand_overs_are_found() {
             for (name, pool_threads) in [("a", 16), ("b", 1)] {
                 let path = memory.path().join("served");
                 let _served = serve(&path, 24, Duration::from_millis(40), Box::new(|_, _, _| Ok(())))?;
-                read_files(&path, 24, pool_threads, &memory.path().join(name));
+                fastest(memory.path(), name, |trace| read_files(&path, 24, pool_threads, trace));
             }
             Some(())
         });
