@@ -26,6 +26,10 @@ fuzz_target!(|bytes: &[u8]| {
     assert_eq!(total, trace.operations.len() as u64);
     let summary = Summary::of(&trace, 60);
     assert!(summary.routes.iter().all(|route| route.times.total <= summary.time()));
+    if let Some(devices) = &summary.devices {
+        assert_eq!(devices.count(), trace.device_requests.len() as u64);
+        assert!(devices.both <= devices.time.min(devices.operations) && devices.time <= trace.about.took);
+    }
     let answer = Answer::of(&trace, &summary, 60);
     assert!(answer.in_flight.iter().all(|its| its.time <= trace.about.took));
     draw(&trace);

@@ -2,8 +2,9 @@
 //!
 //! One perf event for each tracepoint and processor is inherited by all later threads and children, including the
 //! kernel's workers for their rings. So the kernel itself selects the program's events. Wake-ups are sampled for the
-//! whole machine and filtered here, because most come by an interrupt while other threads run. All perf events of a
-//! processor share one buffer. A thread of this module empties the buffers and passes the events on in order of time.
+//! whole machine and filtered here, because most come by an interrupt while other threads run. Requests of block
+//! devices are those of the whole machine, because threads of the kernel write back what a program has written. All
+//! perf events of a processor share one buffer. A thread of this module empties the buffers and passes the events on in order of time.
 //! Nothing waits for it: events without room are counted as lost.
 //!
 //! Limits: needs root or CAP_PERFMON, and root if tracefs is not mounted. Wake-ups name threads by the outermost PID
@@ -30,6 +31,7 @@ use symbols::Symbols;
 mod buffer;
 mod code;
 mod decode;
+mod device;
 mod open;
 mod sleeps;
 mod symbols;
@@ -38,6 +40,7 @@ mod tests;
 mod tracepoint;
 
 pub use code::{Decoder, Encoder};
+pub use device::DeviceKind;
 pub use tracepoint::Tracepoint;
 
 /// Maximum sizes in bytes of all buffers together, and of one.
@@ -140,6 +143,28 @@ pub enum SampleKind {
         /// local socket.
         by_interrupt: bool,
     },
+    /// A block device was given a request, by any thread of the machine.
+    DeviceIssue {
+        /// Number of the device, a key of [`Summary::devices`].
+        device: u32,
+        /// The first of its sectors of 512 bytes.
+        sector: u64,
+        /// Kind of the request.
+        kind: DeviceKind,
+        /// Number of bytes.
+        bytes: u32,
+    },
+    /// A block device completed a request, while any thread ran.
+    DeviceComplete {
+        /// Number of the device.
+        device: u32,
+        /// The first sector.
+        sector: u64,
+        /// Kind of the request.
+        kind: DeviceKind,
+        /// True if it failed.
+        is_failed: bool,
+    },
 }
 
 /// Selection of threads.
@@ -147,10 +172,10 @@ pub enum SampleKind {
 pub enum ThreadSelection {
     /// Programs that the calling thread will start, each from its execve(2) on.
     Programs,
-    /// The calling thread, and threads and programs that it will start.
+    /// The calling thread, and threads and programs that it will start, without block devices.
     ThisThread,
-    /// As [`Self::ThisThread`] without [`SampleKind::Enter`] and [`SampleKind::Leave`], for a program that records its
-    /// own calls. While a system call is traced, every system call of the machine takes the kernel's slow path.
+    /// As [`Self::ThisThread`] with block devices, and without [`SampleKind::Enter`] and [`SampleKind::Leave`], for a
+    /// program that records its own calls. While a system call is traced, every system call of the machine takes the kernel's slow path.
     /// Wake-ups have no chain: resolving it would need the kernel's symbols, 20 to 40 ms of processor time.
     Recorded,
 }
@@ -197,6 +222,8 @@ pub struct Summary {
     pub counts: Vec<(Tracepoint, u64)>,
     /// Names of ring operations.
     pub operations: Vec<(u8, String)>,
+    /// Names of block devices by number.
+    pub devices: Vec<(u32, String)>,
     /// Distinct call chains, innermost function first, up to the entry into the kernel or the last interrupt.
     pub chains: Vec<Vec<String>>,
     /// Index into [`Self::chains`] for each event's chain.
@@ -345,7 +372,8 @@ fn summary(decoder: decode::Decoder, sleeps: &Sleeps, opened: &Opened, symbols: 
         if opened.tells_lost { opened.events.iter().chain(of_buffers).map(lost).sum() } else { decoder.lost };
     let mut counts: Vec<(Tracepoint, u64)> = decoder.counts.into_iter().collect();
     counts.sort_unstable();
-    Summary { lost, missing, counts, operations: decoder.operations, chains, chain_of }
+    let devices = decoder.devices.into_iter().map(|number| (number, device::name(number))).collect();
+    Summary { lost, missing, counts, operations: decoder.operations, devices, chains, chain_of }
 }
 
 /// Number of lost events: the second number read from a perf event.

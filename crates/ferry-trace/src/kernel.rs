@@ -3,7 +3,7 @@
 //!
 //! A ring is identified by the address of its kernel structure, a request by its ring and `user_data`. Among requests
 //! in flight with equal `user_data`, the first submitted is taken to complete first. Completions of a run of task work
-//! are traced before the run itself, so the run decides how they were found.
+//! are traced before the run itself, so the run decides how they were found. Requests of block devices: `devices.rs`.
 
 use std::collections::HashMap;
 
@@ -12,6 +12,9 @@ use ferry_io::{Operation as Kind, Route};
 
 use crate::cause::cause;
 use crate::model::{CompletionMet, Did, KernelEvent, Nanos, Request, Role, Thread, Trace};
+use devices::Devices;
+
+mod devices;
 
 /// IORING_ENTER_GETEVENTS.
 pub(crate) const GETEVENTS: u32 = 1;
@@ -39,6 +42,7 @@ struct Merge<'a> {
     rings: HashMap<u64, u32>,
     open: HashMap<(u64, u64), std::collections::VecDeque<u32>>,
     states: HashMap<u32, State>,
+    devices: Devices,
     met: Vec<Option<CompletionMet>>,
 }
 
@@ -67,6 +71,7 @@ pub fn add(
         rings: HashMap::new(),
         open: HashMap::new(),
         states: HashMap::new(),
+        devices: Devices::default(),
         met: Vec::new(),
     };
     for event in &events {
@@ -190,6 +195,15 @@ impl<'a> Merge<'a> {
                 let by = (!by_interrupt && is_its_own).then(|| self.thread(tid));
                 self.did(event, woken, Did::Wake { by });
             }
+            SampleKind::DeviceIssue { .. } => {
+                let is_its_own = self.threads.contains_key(&tid) || self.names.contains_key(&tid);
+                // Devices are sampled from before the recording on.
+                if event.at >= self.began {
+                    let by = is_its_own.then(|| self.thread(tid));
+                    self.devices.issue(self.trace, self.summary, event, at, by);
+                }
+            }
+            SampleKind::DeviceComplete { .. } => self.devices.complete(self.trace, event, at),
         }
     }
 

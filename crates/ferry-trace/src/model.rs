@@ -3,6 +3,7 @@
 //! Times are nanoseconds of CLOCK_MONOTONIC since the beginning of the recording. References are indices into the
 //! vectors of the [`Trace`].
 
+use ferry_io::sampling::DeviceKind;
 use ferry_io::{Operation as Kind, Reason, Route, Way};
 
 /// Nanoseconds since the beginning of the recording.
@@ -13,7 +14,7 @@ pub type Nanos = u64;
 pub struct Trace {
     /// Origin of the recording.
     pub about: About,
-    /// Threads of the program, and threads of the kernel that work for it.
+    /// Threads of the program, threads of the kernel that work for it, and block devices.
     pub threads: Vec<Thread>,
     /// Scopes by beginning; a parent precedes its children.
     pub scopes: Vec<Scope>,
@@ -33,6 +34,8 @@ pub struct Trace {
     pub samples: Vec<Sample>,
     /// Ring requests of any program as the kernel saw them, by time.
     pub requests: Vec<Request>,
+    /// Requests of block devices as the kernel saw them, by time.
+    pub device_requests: Vec<DeviceRequest>,
     /// Other events of the kernel, by time.
     pub kernel: Vec<KernelEvent>,
     /// Call chains of the kernel, innermost function first; see [`KernelEvent::chain`].
@@ -88,16 +91,18 @@ pub enum Role {
     Kernel,
     /// Any other thread of the program.
     Other,
+    /// A block device. It is no thread, but has a place among them in tables and pictures.
+    Device,
 }
 
-/// A thread.
+/// A thread, or a block device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Thread {
-    /// Thread number in the kernel; 0 in a simulation.
+    /// Thread number in the kernel; 0 in a simulation, and for a device.
     pub tid: u32,
     /// Role of the thread.
     pub role: Role,
-    /// Its name, such as `worker 0` or `iou-wrk-4711`.
+    /// Its name, such as `worker 0`, `iou-wrk-4711` or `nvme0n1`.
     pub name: String,
 }
 
@@ -170,6 +175,9 @@ pub struct Operation {
     pub name: String,
     /// Requested number of bytes, or 0.
     pub size: u64,
+    /// Offset of the first byte in the file, for a copy in the source; `None` at the file's own position, and for
+    /// operations that have none.
+    pub offset: Option<u64>,
     /// Route.
     pub route: Route,
     /// Reason for the route.
@@ -321,6 +329,28 @@ pub struct Request {
     pub result: Option<i32>,
     /// Time when it was handed to a worker of the kernel.
     pub handed_over: Option<Nanos>,
+}
+
+/// A request to a block device, by any program of the machine or by the kernel itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeviceRequest {
+    /// The device, in [`Trace::threads`].
+    pub device: u32,
+    /// Kind of the request.
+    pub kind: DeviceKind,
+    /// The first of its sectors of 512 bytes.
+    pub sector: u64,
+    /// Number of bytes.
+    pub bytes: u64,
+    /// Thread that gave it to the device, in [`Trace::threads`]; `None` if it is none of the program's, such as a thread
+    /// of the kernel that writes back.
+    pub thread: Option<u32>,
+    /// Time when the device was given it.
+    pub issued: Nanos,
+    /// Time of completion; `None` if the recording ended first or the event was lost.
+    pub completed: Option<Nanos>,
+    /// True if it failed.
+    pub is_failed: bool,
 }
 
 /// Reason why the kernel ran task work.

@@ -1,10 +1,11 @@
 //! Artificial traces of any size for trying out and testing drawings. Equal sizes yield equal traces.
 
+use ferry_io::sampling::DeviceKind;
 use ferry_io::{Operation as Kind, Reason, Route};
 
 use crate::model::{
-    About, Cause, CompletionMet, Did, Enter, Fiber, Gauge, KernelEvent, Nanos, Operation, Request, Rest,
-    Role, Sample, Scope, ScopeKind, Submission, SubmitReason, Thread, Trace,
+    About, Cause, CompletionMet, DeviceRequest, Did, Enter, Fiber, Gauge, KernelEvent, Nanos, Operation,
+    Request, Rest, Role, Sample, Scope, ScopeKind, Submission, SubmitReason, Thread, Trace,
 };
 
 const EACH: [(Kind, Route, Reason); 4] = [
@@ -62,6 +63,29 @@ pub fn copy_of(files: u32) -> Trace {
     trace
 }
 
+/// Adds a block device that reads what the trace's operations read, and writes back some of what they write.
+#[must_use]
+pub fn with_device(mut trace: Trace) -> Trace {
+    let device = u32::try_from(trace.threads.len()).unwrap_or(u32::MAX);
+    trace.threads.push(Thread { tid: 0, role: Role::Device, name: "vda".to_owned() });
+    let operations = trace.operations.iter().zip(0_u64..);
+    let requests = operations.filter_map(|(operation, index)| {
+        let (kind, thread) = if operation.kind == Kind::Read {
+            (DeviceKind::Read, Some(operation.thread))
+        } else if operation.kind == Kind::Write && index.is_multiple_of(4) {
+            (DeviceKind::Write, None)
+        } else {
+            return None;
+        };
+        let issued = operation.asked + 300;
+        let completed = operation.completed.map(|completed| completed.max(issued + 100) - 50);
+        let (sector, bytes) = (2_048 + index * 8, operation.size);
+        Some(DeviceRequest { device, kind, sector, bytes, thread, issued, completed, is_failed: false })
+    });
+    trace.device_requests = requests.collect();
+    trace
+}
+
 fn scope(kind: ScopeKind, thread: u32, fiber: Option<u32>, began: Nanos) -> Scope {
     Scope { kind, thread, fiber, name: String::new(), began, ended: None, cancelled: None }
 }
@@ -77,7 +101,9 @@ fn copy_file(trace: &mut Trace, file: u32) {
         let mut operation = operation(kind, route, reason, worker, at);
         operation.fiber = Some(fiber);
         operation.name = format!("file {file}");
-        operation.size = if matches!(kind, Kind::Read | Kind::Write) { 4_096 } else { 0 };
+        if matches!(kind, Kind::Read | Kind::Write) {
+            (operation.size, operation.offset) = (4_096, Some(u64::from(file % 8) * 4_096));
+        }
         operation.completed = Some(at + took);
         operation.taken = Some(at + took + 400);
         operation.result = Some(if file % 1_000 == 999 { Err(2) } else { Ok(operation.size) });
@@ -106,6 +132,7 @@ fn operation(kind: Kind, route: Route, reason: Reason, thread: u32, asked: Nanos
         fiber: None,
         name: String::new(),
         size: 0,
+        offset: None,
         route,
         reason,
         asked,

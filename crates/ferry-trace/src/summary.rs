@@ -5,6 +5,7 @@
 
 mod counts;
 mod depth;
+mod devices;
 mod place;
 mod rings;
 mod times;
@@ -18,7 +19,8 @@ use std::collections::BTreeMap;
 use ferry_io::{Operation as Kind, Reason, Route};
 
 pub use depth::{Depth, Series, in_flight};
-pub(crate) use depth::{span, span_of_request};
+pub(crate) use depth::{span, span_of_device, span_of_request};
+pub use devices::{DeviceTimes, Devices};
 pub use place::Place;
 pub use rings::{Bar, Basis, Batches, CauseCount, Enters, HandOvers, OpcodeTimes, Timelines};
 pub use times::{Phases, PoolTime, ThreadTime, Times};
@@ -74,6 +76,8 @@ pub struct Summary {
     pub timelines: Option<Timelines>,
     /// Requests handed to workers of the kernel, if the kernel was recorded.
     pub hand_overs: Option<HandOvers>,
+    /// Requests of block devices, if any.
+    pub devices: Option<Devices>,
 }
 
 /// Times of the operations on one route.
@@ -126,6 +130,7 @@ impl Summary {
             causes: rings::causes(&trace.kernel),
             timelines: Timelines::of(trace),
             hand_overs: has_kernel.then(|| HandOvers::of(trace)),
+            devices: Devices::of(trace),
         }
     }
 
@@ -153,7 +158,8 @@ fn events(trace: &Trace) -> u64 {
         trace.pieces.len(),
         trace.samples.len(),
     ];
-    size(program.iter().sum::<usize>() + trace.requests.len() + trace.kernel.len())
+    let kernel = [trace.requests.len(), trace.device_requests.len(), trace.kernel.len()];
+    size(program.iter().chain(&kernel).sum())
 }
 
 fn routes(operations: &[Operation]) -> Vec<RouteTimes> {

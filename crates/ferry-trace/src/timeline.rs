@@ -17,7 +17,7 @@ use ferry_io::Route;
 
 use crate::Trace;
 use crate::model::{Cause, Did, KernelEvent, Nanos, Operation, Role, SubmitReason};
-use crate::summary::duration;
+use crate::summary::{duration, span_of_device};
 use depth::Depth;
 use own::OfThreads;
 use spans::{Span, Spans};
@@ -50,6 +50,8 @@ pub enum RowKind {
     Requests,
     /// Time when a thread was not asleep, as far as the kernel recorded it.
     Awake,
+    /// Number of a block device's requests.
+    Device,
 }
 
 /// One row.
@@ -84,6 +86,8 @@ pub enum Class {
     SubmitReason(SubmitReason),
     /// Task work with this cause, in [`Trace::kernel`].
     Cause(Cause),
+    /// Requests of a block device, in [`Trace::device_requests`].
+    Device,
 }
 
 /// Class of an item, and its index in the vector of the class.
@@ -118,6 +122,7 @@ impl Timeline {
             .map(|kind| (thread, kind))
             .collect::<Vec<_>>(),
             Role::Pool => vec![(thread, RowKind::Pool)],
+            Role::Device => vec![(thread, RowKind::Device)],
             Role::Kernel | Role::Other => {
                 [RowKind::Awake, RowKind::Requests, RowKind::TaskWork].map(|kind| (thread, kind)).to_vec()
             }
@@ -140,6 +145,7 @@ impl Timeline {
             Class::Route(Route::Ring) => (operation()?.thread, RowKind::Ring),
             Class::Route(Route::Pool) => (operation()?.ran_on?, RowKind::Pool),
             Class::Requests => (trace.requests.get(index)?.thread, RowKind::Requests),
+            Class::Device => (trace.device_requests.get(index)?.device, RowKind::Device),
             Class::Idle | Class::Awake | Class::SubmitReason(_) | Class::Cause(_) => return None,
         };
         // Rows are in the order of threads.
@@ -173,6 +179,10 @@ pub fn extent(trace: &Trace, (class, index): Item) -> Option<(Nanos, Nanos)> {
         Class::Requests => {
             let request = trace.requests.get(index)?;
             (request.submitted, request.completed.unwrap_or(took).max(request.submitted))
+        }
+        Class::Device => {
+            let (began, ended) = span_of_device(trace.device_requests.get(index)?);
+            (began, ended.max(began))
         }
         Class::Idle => trace.rests.get(index).map(|rest| (rest.began, rest.ended))?,
         Class::Awake | Class::Cause(_) => trace.kernel.get(index).map(|event| (event.at, event.at))?,
@@ -287,6 +297,9 @@ fn content(trace: &Trace, own: &OfThreads, thread: u32, kind: RowKind) -> Conten
             let its = if is_ours { &[] } else { own.requests.its(thread) };
             Content::Depth(Class::Requests, Depth::new(requests(trace, its)))
         }
+        RowKind::Device => {
+            Content::Depth(Class::Device, Depth::new(device_requests(trace, own.devices.its(thread))))
+        }
         RowKind::Submissions => {
             let its = own.submissions.its(thread).iter();
             let its = its.filter_map(|&item| Some((trace.submissions.get(item)?, item)));
@@ -324,6 +337,15 @@ fn requests(trace: &Trace, its: &[usize]) -> Vec<Span> {
     its.map(|(item, request)| {
         let ended = request.completed.unwrap_or(trace.about.took).max(request.submitted);
         Span { began: request.submitted, ended, item }
+    })
+    .collect()
+}
+
+fn device_requests(trace: &Trace, its: &[usize]) -> Vec<Span> {
+    let its = its.iter().filter_map(|&item| Some((item, trace.device_requests.get(item)?)));
+    its.map(|(item, request)| {
+        let (began, ended) = span_of_device(request);
+        Span { began, ended: ended.max(began), item }
     })
     .collect()
 }

@@ -5,7 +5,7 @@ use super::{Asked, CompletionMet, Event, Gauge, Key, Opener, SubmitReason};
 
 /// Longest name kept, in bytes.
 const LONGEST_NAME: usize = 255;
-/// Upper bound of an event's size without its name: 1 tag, five numbers of up to 10 bytes, three of up to 5.
+/// Upper bound of an event's size without its name: 1 tag, five numbers of up to 10 bytes, four of up to 5.
 const LONGEST: usize = 80;
 /// Upper bound of an event's size.
 pub(super) const LONGEST_EVENT: usize = LONGEST + LONGEST_NAME;
@@ -175,10 +175,11 @@ impl Encoder {
     }
 
     fn asked<'a>(&mut self, short: &mut Short, asked: Asked<'a>) -> &'a [u8] {
-        let Asked { kind, fiber, name, size, route, reason } = asked;
+        let Asked { kind, fiber, name, size, offset, route, reason } = asked;
         short.byte(kind);
         self.fiber(short, fiber);
         short.number(size);
+        short.number(offset.map_or(0, |offset| offset.saturating_add(1)));
         short.byte(route);
         short.byte(reason);
         name
@@ -326,8 +327,9 @@ impl<'a> Decoder<'a> {
 
     fn asked(&mut self) -> Option<Asked<'a>> {
         let (kind, fiber, size) = (self.byte()?, self.fiber()?, self.number()?);
+        let offset = self.number()?.checked_sub(1);
         let (route, reason) = (self.byte()?, self.byte()?);
-        Some(Asked { kind, fiber, size, route, reason, name: self.name()? })
+        Some(Asked { kind, fiber, size, offset, route, reason, name: self.name()? })
     }
 
     fn opener(&mut self) -> Option<Opener> {

@@ -20,6 +20,9 @@ pub struct Asked<'a> {
     pub name: &'a [u8],
     /// Number of bytes asked for, or 0.
     pub size: u64,
+    /// Offset of the first byte in the file, for a copy in the source; `None` at the file's own position, and for
+    /// operations that have none.
+    pub offset: Option<u64>,
     /// Index in the header's list of routes.
     pub route: u8,
     /// Index in the header's list of reasons.

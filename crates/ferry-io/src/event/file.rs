@@ -12,7 +12,7 @@ use rustix::process::{Resource, getrlimit};
 /// Magic number at the start of a recording.
 pub const MARK: [u8; 8] = *b"FERRYTRC";
 /// Version that is written, and the only one that is read.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 /// Bytes before the first chunk: magic number and version.
 const PREAMBLE: usize = 12;
 /// Size of a chunk's header in bytes.

@@ -9,7 +9,7 @@ use crate::sampling::{Encoder, Event, Refusal, Sampling, Summary, ThreadSelectio
 
 /// Number of buffers in addition to those of the program's threads.
 pub(super) const BUFFERS: usize = 16;
-/// Longest name of an operation, in bytes; the kernel's names are far shorter.
+/// Longest name of an operation or of a device, in bytes; the kernel's names are far shorter.
 const LONGEST_NAME: usize = 255;
 /// Upper bound of an event's size: a tag, nine numbers of up to 10 bytes, and a name of 16.
 const LONGEST_EVENT: usize = 128;
@@ -128,6 +128,10 @@ pub(super) fn fields(summary: &Summary) -> Fields {
         summary.operations.iter().map(|(code, name)| (code.to_string(), name)).unzip();
     fields.add("operation_codes", codes);
     fields.add("operation_names", names);
+    let (numbers, names): (Vec<String>, Vec<&String>) =
+        summary.devices.iter().map(|(number, name)| (number.to_string(), name)).unzip();
+    fields.add("device_numbers", numbers);
+    fields.add("device_names", names);
     fields.add("chains", chains);
     fields.add("chain_of", summary.chain_of.iter().map(u32::to_string));
     fields
@@ -137,17 +141,20 @@ pub(super) fn fields(summary: &Summary) -> Fields {
 #[must_use]
 pub fn summary_of(fields: &Fields) -> Option<Summary> {
     let codes = fields.texts("operation_codes").map(|code| code.parse().ok());
-    let names = fields.list("operation_names");
+    let names = fields.list("operation_names").iter().chain(fields.list("device_names"));
     // A longer name was never written, and each request repeats its name.
-    if names.iter().any(|name| name.len() > LONGEST_NAME) {
+    if names.into_iter().any(|name| name.len() > LONGEST_NAME) {
         return None;
     }
     let operations = codes.zip(fields.texts("operation_names"));
+    let numbers = fields.texts("device_numbers").map(|number| number.parse().ok());
+    let devices = numbers.zip(fields.texts("device_names"));
     Some(Summary {
         lost: fields.number("lost")?,
         missing: fields.texts("missing").collect(),
         counts: Vec::new(),
         operations: operations.map(|(code, name)| Some((code?, name))).collect::<Option<_>>()?,
+        devices: devices.map(|(number, name)| Some((number?, name))).collect::<Option<_>>()?,
         chains: fields.texts("chains").map(|chain| chain.lines().map(str::to_owned).collect()).collect(),
         chain_of: fields.texts("chain_of").map(|place| place.parse().ok()).collect::<Option<_>>()?,
     })

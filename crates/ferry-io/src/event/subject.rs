@@ -7,7 +7,7 @@ use crate::error::Operation;
 use crate::inbox::Inbox;
 use crate::loaded::Content;
 use crate::name::Name;
-use crate::op::{FileOrEntry, Op, Outcome};
+use crate::op::{AT_POSITION, FileOrEntry, Op, Outcome, Sync};
 use crate::route::{Reason, Route};
 use crate::slots::Key;
 use crate::vectored;
@@ -19,6 +19,7 @@ fn described(op: &Op, route: Route, reason: Reason) -> Asked<'_> {
         fiber: super::running_fiber(),
         name: name_of(op),
         size: size_of(op),
+        offset: offset_of(op),
         route: route as u8,
         reason: reason as u8,
     }
@@ -55,6 +56,7 @@ pub(crate) fn stored(name: &Name, size: u64, reason: Reason, began: u64) {
             fiber: super::running_fiber(),
             name: name.as_bytes(),
             size,
+            offset: Some(0),
             route: Route::Inline as u8,
             reason: reason as u8,
         };
@@ -146,7 +148,9 @@ fn size_of(op: &Op) -> u64 {
         Op::Write { block: Some(block), skip, .. } => block.as_slice().len().saturating_sub(*skip) as u64,
         Op::ReadVectored { blocks, skip, .. } => vectored::capacity(blocks).saturating_sub(*skip) as u64,
         Op::WriteVectored { blocks, skip, .. } => vectored::size(blocks).saturating_sub(*skip) as u64,
-        Op::Allocate { size, .. } | Op::Truncate { size, .. } => *size,
+        Op::Allocate { size, .. }
+        | Op::Truncate { size, .. }
+        | Op::Sync { how: Sync::Start { size, .. } | Sync::Finish { size, .. }, .. } => *size,
         Op::Chain { block: Some(block), .. } => block.capacity() as u64,
         Op::Write { block: None, .. }
         | Op::Chain { block: None, .. }
@@ -155,7 +159,7 @@ fn size_of(op: &Op) -> u64 {
         | Op::Stat { .. }
         | Op::Clone { .. }
         | Op::Seek { .. }
-        | Op::Sync { .. }
+        | Op::Sync { how: Sync::File | Sync::Data | Sync::Filesystem, .. }
         | Op::List { .. }
         | Op::Enter { .. }
         | Op::Examine { .. }
@@ -174,5 +178,46 @@ fn size_of(op: &Op) -> u64 {
         | Op::GetXattr { .. }
         | Op::SetXattr { .. }
         | Op::Load { .. } => 0,
+    }
+}
+
+/// Offset of the request's first byte in the file, if it has one.
+fn offset_of(op: &Op) -> Option<u64> {
+    match op {
+        Op::Read { at, .. }
+        | Op::Write { at, .. }
+        | Op::ReadVectored { at, .. }
+        | Op::WriteVectored { at, .. }
+        | Op::CopyRange { source_at: at, .. }
+        | Op::CopyPieces { at, .. }
+        | Op::Seek { at, .. }
+        | Op::Allocate { at, .. }
+        | Op::Sync { how: Sync::Start { at, .. } | Sync::Finish { at, .. }, .. } => {
+            Some(*at).filter(|at| *at != AT_POSITION)
+        }
+        Op::Load { .. } | Op::Chain { .. } => Some(0),
+        Op::Open { .. }
+        | Op::OpenUnnamed { .. }
+        | Op::Stat { .. }
+        | Op::Clone { .. }
+        | Op::Truncate { .. }
+        | Op::Sync { how: Sync::File | Sync::Data | Sync::Filesystem, .. }
+        | Op::List { .. }
+        | Op::Enter { .. }
+        | Op::Examine { .. }
+        | Op::MakeDirectory { .. }
+        | Op::Symlink { .. }
+        | Op::ReadLink { .. }
+        | Op::Link { .. }
+        | Op::LinkOpen { .. }
+        | Op::MakeNode { .. }
+        | Op::Rename { .. }
+        | Op::Unlink { .. }
+        | Op::SetOwner { .. }
+        | Op::SetMode { .. }
+        | Op::SetTimes { .. }
+        | Op::ListXattr { .. }
+        | Op::GetXattr { .. }
+        | Op::SetXattr { .. } => None,
     }
 }

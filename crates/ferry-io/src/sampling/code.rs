@@ -1,7 +1,7 @@
 //! Encodes kernel events for a recording: a tag, then time, thread and ring as differences from the event before.
 //! Numbers use LEB128 with folded signs.
 
-use super::{Event, SampleKind};
+use super::{DeviceKind, Event, SampleKind};
 
 /// Longest name of a thread in bytes: 15 for the kernel, each of which may have become a replacement character.
 const LONGEST_NAME: usize = 48;
@@ -82,7 +82,21 @@ impl Encoder {
                 self.number(flags.into());
             }
             SampleKind::Leave { result } => self.signed(result.into()),
+            SampleKind::DeviceIssue { device, sector, kind, bytes } => {
+                self.device(device, sector, kind);
+                self.number(bytes.into());
+            }
+            SampleKind::DeviceComplete { device, sector, kind, is_failed } => {
+                self.device(device, sector, kind);
+                self.number(is_failed.into());
+            }
         }
+    }
+
+    fn device(&mut self, device: u32, sector: u64, kind: DeviceKind) {
+        self.number(device.into());
+        self.number(sector);
+        self.number(kind as u64);
     }
 
     fn ring(&mut self, ring: u64) {
@@ -119,6 +133,8 @@ fn tag(what: &SampleKind) -> u8 {
         SampleKind::Wake { by_interrupt: false, .. } => 12,
         SampleKind::Wake { by_interrupt: true, .. } => 13,
         SampleKind::Run => 14,
+        SampleKind::DeviceIssue { .. } => 15,
+        SampleKind::DeviceComplete { .. } => 16,
     }
 }
 
@@ -184,6 +200,18 @@ impl<'a> Decoder<'a> {
             12 => SampleKind::Wake { woken: self.short()?, by_interrupt: false },
             13 => SampleKind::Wake { woken: self.short()?, by_interrupt: true },
             14 => SampleKind::Run,
+            15 => SampleKind::DeviceIssue {
+                device: self.short()?,
+                sector: self.number()?,
+                kind: DeviceKind::at(self.number()?)?,
+                bytes: self.short()?,
+            },
+            16 => SampleKind::DeviceComplete {
+                device: self.short()?,
+                sector: self.number()?,
+                kind: DeviceKind::at(self.number()?)?,
+                is_failed: self.number()? != 0,
+            },
             _ => return None,
         };
         Some(Event { at, tid, processor, chain, what })

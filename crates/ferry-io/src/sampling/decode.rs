@@ -2,10 +2,10 @@
 //!
 //! Nothing is trusted: incomplete records and unknown types are skipped.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::tracepoint::{Format, Tracepoint};
-use super::{Event, SampleKind};
+use super::{DeviceKind, Event, SampleKind};
 
 /// Maximum number of distinct call chains; later events with other chains have none and are counted.
 pub(super) const MOST_CHAINS: usize = 1 << 16;
@@ -37,6 +37,8 @@ pub(super) struct Decoder {
     pub(super) chainless: u64,
     /// Names of ring operations.
     pub(super) operations: Vec<(u8, String)>,
+    /// Numbers of the block devices with requests.
+    pub(super) devices: BTreeSet<u32>,
     /// Samples of each tracepoint.
     pub(super) counts: HashMap<Tracepoint, u64>,
     /// Number of lost events by LOST records.
@@ -125,6 +127,7 @@ impl Decoder {
         let format = &self.formats[format];
         let field = |index: usize| format.fields.get(index).and_then(|field| field.of(raw));
         let number = |index| field(index).and_then(|value| u32::try_from(value).ok());
+        let device_kind = |index: usize| Some(DeviceKind::of(format.fields.get(index)?.bytes(raw)?));
         *self.counts.entry(format.tracepoint).or_default() += 1;
         Some(match format.tracepoint {
             Tracepoint::TaskWorkRun => SampleKind::TaskWork { count: number(0)?, ring: None },
@@ -152,6 +155,22 @@ impl Decoder {
                 let (woken, by_interrupt) = (number(0)?, field(1)? & IN_INTERRUPT != 0);
                 self.threads.contains(&woken).then_some(SampleKind::Wake { woken, by_interrupt })?
             }
+            Tracepoint::DeviceIssue => {
+                let device = number(0)?;
+                self.devices.insert(device);
+                SampleKind::DeviceIssue {
+                    device,
+                    sector: field(1)?,
+                    kind: device_kind(2)?,
+                    bytes: number(3)?,
+                }
+            }
+            Tracepoint::DeviceComplete => SampleKind::DeviceComplete {
+                device: number(0)?,
+                sector: field(1)?,
+                kind: device_kind(2)?,
+                is_failed: field(3)? != 0,
+            },
         })
     }
 

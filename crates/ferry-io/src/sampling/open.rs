@@ -103,9 +103,12 @@ fn is_outermost_namespace() -> bool {
 /// Returns this kernel's tracepoints, and a line for each missing one.
 fn formats(whose: ThreadSelection) -> Result<(Vec<Format>, Vec<String>), Refusal> {
     let (mut formats, mut missing) = (Vec::new(), Vec::new());
-    let is_known =
-        |tracepoint: &Tracepoint| whose == ThreadSelection::Recorded && tracepoint.is_of_system_call();
-    for tracepoint in Tracepoint::ALL.into_iter().filter(|tracepoint| !is_known(tracepoint)) {
+    let is_left_out = |tracepoint: &Tracepoint| match whose {
+        ThreadSelection::Programs => false,
+        ThreadSelection::ThisThread => tracepoint.is_of_device(),
+        ThreadSelection::Recorded => tracepoint.is_of_system_call(),
+    };
+    for tracepoint in Tracepoint::ALL.into_iter().filter(|tracepoint| !is_left_out(tracepoint)) {
         let name = tracepoint.name();
         match Format::of(tracepoint) {
             Ok(format) => formats.push(format),

@@ -53,7 +53,9 @@ impl Sleeps {
             | SampleKind::HandOver { .. }
             | SampleKind::Complete { .. }
             | SampleKind::Enter { .. }
-            | SampleKind::Leave { .. } => {}
+            | SampleKind::Leave { .. }
+            | SampleKind::DeviceIssue { .. }
+            | SampleKind::DeviceComplete { .. } => {}
         }
         true
     }

@@ -30,11 +30,15 @@ pub enum Tracepoint {
     Leave,
     /// A thread was woken.
     Waking,
+    /// A block device was given a request.
+    DeviceIssue,
+    /// A block device completed a request.
+    DeviceComplete,
 }
 
 impl Tracepoint {
     /// Every tracepoint.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::TaskWorkRun,
         Self::LocalWorkRun,
         Self::TaskAdd,
@@ -44,6 +48,8 @@ impl Tracepoint {
         Self::Enter,
         Self::Leave,
         Self::Waking,
+        Self::DeviceIssue,
+        Self::DeviceComplete,
     ];
 
     /// Name in perf(1).
@@ -59,6 +65,8 @@ impl Tracepoint {
             Self::Enter => "syscalls:sys_enter_io_uring_enter",
             Self::Leave => "syscalls:sys_exit_io_uring_enter",
             Self::Waking => "sched:sched_waking",
+            Self::DeviceIssue => "block:block_rq_issue",
+            Self::DeviceComplete => "block:block_rq_complete",
         }
     }
 
@@ -68,9 +76,15 @@ impl Tracepoint {
     }
 
     /// Returns true if it is sampled for every thread: wake-ups mostly come by an interrupt while another thread runs.
-    /// (The kernel could attribute them to the woken thread, but Linux 6.18 gave none.)
+    /// (The kernel could attribute them to the woken thread, but Linux 6.18 gave none.) Devices complete requests in
+    /// interrupts, too, and threads of the kernel write back what a program has written.
     pub(super) fn is_of_anybody(self) -> bool {
-        self == Self::Waking
+        self == Self::Waking || self.is_of_device()
+    }
+
+    /// Returns true if it is sampled for block devices.
+    pub(super) fn is_of_device(self) -> bool {
+        matches!(self, Self::DeviceIssue | Self::DeviceComplete)
     }
 
     /// Returns true if it is a system call's entry or exit.
@@ -94,6 +108,8 @@ impl Tracepoint {
             Self::Enter => &["to_submit", "min_complete", "flags"],
             Self::Leave => &["ret"],
             Self::Waking => &["pid", "common_flags"],
+            Self::DeviceIssue => &["dev", "sector", "rwbs", "bytes"],
+            Self::DeviceComplete => &["dev", "sector", "rwbs", "error"],
         }
     }
 }
@@ -109,7 +125,7 @@ pub(super) struct Field {
 impl Field {
     /// Returns the value; a negative one as two's complement in 64 bits.
     pub(super) fn of(self, raw: &[u8]) -> Option<u64> {
-        let bytes = raw.get(self.offset..self.offset.checked_add(self.size)?)?;
+        let bytes = self.bytes(raw)?;
         Some(match (bytes, self.is_signed) {
             (&[a], _) => u64::from(a),
             (&[a, b], _) => u64::from(u16::from_ne_bytes([a, b])),
@@ -117,6 +133,11 @@ impl Field {
             (&[a, b, c, d], true) => i64::from(i32::from_ne_bytes([a, b, c, d])).cast_unsigned(),
             _ => u64::from_ne_bytes(bytes.try_into().ok()?),
         })
+    }
+
+    /// Returns the bytes of a text.
+    pub(super) fn bytes(self, raw: &[u8]) -> Option<&[u8]> {
+        raw.get(self.offset..self.offset.checked_add(self.size)?)
     }
 }
 

@@ -25,6 +25,7 @@ fn operation(kind: Kind, began: Nanos, ended: Nanos) -> Operation {
         fiber: None,
         name: String::new(),
         size: 0,
+        offset: None,
         route: Route::Pool,
         reason: Reason::Missed,
         asked: began.saturating_sub(30),

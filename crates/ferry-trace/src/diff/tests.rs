@@ -50,6 +50,7 @@ fn operation(kind: Kind, (route, reason): (Route, Reason), times: [Nanos; 5]) ->
         fiber: None,
         name: String::new(),
         size: 0,
+        offset: None,
         route,
         reason,
         asked,

@@ -2,7 +2,8 @@
 //!
 //! The program is a process. Each thread has a track with its own activity: executed operations, calls of
 //! io_uring_enter(2), sleeps, submissions. Beneath a worker's track are scopes, fibers with their operations,
-//! completions, events of the kernel, and counters, with as many tracks as overlap requires. A flow connects an
+//! completions, events of the kernel, and counters, with as many tracks as overlap requires. Block devices have tracks
+//! with their requests. A flow connects an
 //! operation with its submission, the kernel's request and the completion, or with the pool thread that executed it.
 //! Packets are not sorted by time, which Perfetto does; slices of one track are.
 
@@ -40,6 +41,7 @@ pub fn perfetto(trace: &Trace, out: &mut impl Write) -> io::Result<()> {
     drawing.fibers()?;
     drawing.completions()?;
     drawing.requests()?;
+    drawing.device_requests()?;
     drawing.kernel()?;
     drawing.counters()
 }

@@ -1,4 +1,5 @@
-//! A picture for documents: the depth over the whole recording, and a part of it in which each operation is visible.
+//! A picture for documents: the depth over the whole recording, a part of it in which each operation is visible, and the
+//! requests of block devices.
 //!
 //! Its size does not grow with the trace: the whole has [`whole::COLUMNS`] columns and at most [`whole::THREADS`]
 //! threads, the part at most [`closer::MOST`] operations. It is drawn by own code because plotting libraries do not
@@ -7,6 +8,7 @@
 mod axis;
 mod canvas;
 mod closer;
+mod devices;
 mod legend;
 mod spans;
 mod text;
@@ -54,6 +56,7 @@ fn draw(trace: &Trace) -> String {
     if let (Some(thread), Some(window)) = (shown.first(), window) {
         y = closer::draw(&mut canvas, trace, *thread, window, y);
     }
+    y = devices::draw(&mut canvas, trace, all, y);
     canvas.finish((WIDTH, y + 8.0), &wrapped(&title).join(" "), &lines.join(" "))
 }
 

@@ -72,6 +72,7 @@ fn programs_side() -> File {
         fiber: 1,
         name: b"a",
         size: 0,
+        offset: None,
         route: Route::Inline as u8,
         reason: Reason::RecentlyFast as u8,
     };

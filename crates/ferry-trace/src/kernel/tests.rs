@@ -1,10 +1,10 @@
 use ferry_io::Operation as Kind;
 use ferry_io::Reason;
 use ferry_io::Route;
-use ferry_io::sampling::{Event, SampleKind, Summary};
+use ferry_io::sampling::{DeviceKind, Event, SampleKind, Summary};
 
 use super::{add, join};
-use crate::model::{Cause, CompletionMet, Did, Operation, Role, Thread, Trace};
+use crate::model::{Cause, CompletionMet, DeviceRequest, Did, Operation, Role, Thread, Trace};
 
 const RING: u64 = 0xffff_8880_0000_0000;
 
@@ -111,6 +111,52 @@ fn each_timeline_is_told_from_the_others() {
 }
 
 #[test]
+fn a_devices_requests_have_their_completions() {
+    const DEVICE: u32 = 254 << 20;
+    let issue = |device, sector, kind, bytes| SampleKind::DeviceIssue { device, sector, kind, bytes };
+    let done =
+        |device, sector, kind, is_failed| SampleKind::DeviceComplete { device, sector, kind, is_failed };
+    let (read, write) = (DeviceKind::Read, DeviceKind::Write);
+    let events = vec![
+        at(0, 7, SampleKind::Named("fio".to_owned())),
+        // Before the recording.
+        at(990, 7, issue(DEVICE, 1, read, 512)),
+        at(1_005, 99, done(DEVICE, 1, read, false)),
+        at(1_010, 7, issue(DEVICE, 8, read, 4_096)),
+        // Of another program, and to the same sector.
+        at(1_020, 99, issue(DEVICE, 8, write, 8_192)),
+        at(1_030, 0, done(DEVICE, 8, write, true)),
+        // The completion of the first is not sampled.
+        at(1_040, 7, issue(DEVICE, 8, read, 4_096)),
+        at(1_070, 5, done(DEVICE, 8, read, false)),
+        at(1_080, 99, issue(DEVICE + 1, 8, DeviceKind::Flush, 0)),
+    ];
+    let summary = Summary { devices: vec![(DEVICE, "vda".to_owned())], ..Summary::default() };
+    let mut trace = Trace::default();
+    add(&mut trace, 1_000, events.into_iter().rev().collect(), &summary);
+    let names: Vec<_> = trace.threads.iter().map(|thread| (thread.role, thread.name.as_str())).collect();
+    let other = format!("device {}", DEVICE + 1);
+    assert_eq!(names, [(Role::Other, "fio"), (Role::Device, "vda"), (Role::Device, other.as_str())]);
+    let request = |kind, bytes, thread, issued, completed| DeviceRequest {
+        device: 1,
+        kind,
+        sector: 8,
+        bytes,
+        thread,
+        issued,
+        completed,
+        is_failed: false,
+    };
+    let expected = [
+        request(read, 4_096, Some(0), 10, None),
+        DeviceRequest { is_failed: true, ..request(write, 8_192, None, 20, Some(30)) },
+        request(read, 4_096, Some(0), 40, Some(70)),
+        DeviceRequest { device: 2, ..request(DeviceKind::Flush, 0, None, 80, None) },
+    ];
+    assert_eq!(trace.device_requests, expected);
+}
+
+#[test]
 fn what_a_kernel_worker_did_belongs_to_whom_it_did_it_for() {
     let events = vec![
         at(0, 7, SampleKind::Named("fio".to_owned())),
@@ -176,6 +222,7 @@ fn what_a_polling_thread_submitted_is_joined_to_whom_it_polls_for() {
         fiber: None,
         name: String::new(),
         size: 4096,
+        offset: Some(0),
         route: Route::Ring,
         reason: Reason::Forced,
         asked: 5,

@@ -248,6 +248,7 @@ impl Program {
             fiber: self.fiber_places.get(&(thread, asked.fiber)).copied(),
             name: text(asked.name),
             size: asked.size,
+            offset: asked.offset,
             route: self.names.route(asked.route)?,
             reason: self.names.reason(asked.reason)?,
             asked: time,

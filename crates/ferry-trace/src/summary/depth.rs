@@ -3,7 +3,7 @@
 use ferry_io::Route;
 
 use crate::Trace;
-use crate::model::{Gauge, Nanos, Operation, Request};
+use crate::model::{DeviceRequest, Gauge, Nanos, Operation, Request};
 
 /// Counted quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub enum Series {
     Pool,
     /// Ring requests of another program as the kernel saw them.
     Requests,
+    /// Requests of block devices of any program, as far as their completions were recorded.
+    Devices,
     /// Fibers that had begun and not ended.
     Fibers,
     /// Blocks in use.
@@ -34,6 +36,7 @@ impl Series {
             Self::Ring => "ring",
             Self::Pool => "pool",
             Self::Requests => "requests",
+            Self::Devices => "devices",
             Self::Fibers => "fibers",
             Self::Blocks => "blocks",
             Self::Descriptors => "descriptors",
@@ -70,6 +73,12 @@ pub(crate) fn span_of_request(request: &Request, took: Nanos) -> (Nanos, Nanos) 
     (request.submitted, request.completed.unwrap_or(took))
 }
 
+/// Time in which a request of a block device is in flight; none if its completion was not recorded, because it may have
+/// been complete ever since.
+pub(crate) fn span_of_device(request: &DeviceRequest) -> (Nanos, Nanos) {
+    (request.issued, request.completed.unwrap_or(request.issued))
+}
+
 /// Returns the number of operations in flight over time, or of a ring's requests if there are no operations. Maxima are
 /// given for `slots` equal parts of the recording.
 #[must_use]
@@ -93,10 +102,12 @@ pub(super) fn of(trace: &Trace, slots: usize) -> Vec<Depth> {
     let requests = trace.requests.iter().filter(|_| !is_ours);
     let requests = requests.flat_map(|request| between(span_of_request(request, took)));
     let fibers = trace.fibers.iter().flat_map(|fiber| between((fiber.began, fiber.ended.unwrap_or(took))));
-    let all: [(Series, Vec<Step>); 6] = [
+    let devices = trace.device_requests.iter().flat_map(|request| between(span_of_device(request)));
+    let all: [(Series, Vec<Step>); 7] = [
         (Series::Ring, on(Route::Ring).collect()),
         (Series::Pool, on(Route::Pool).collect()),
         (Series::Requests, requests.collect()),
+        (Series::Devices, devices.collect()),
         (Series::Fibers, fibers.collect()),
         (Series::Blocks, sampled(trace, Gauge::Blocks)),
         (Series::Descriptors, sampled(trace, Gauge::Descriptors)),

@@ -1,12 +1,13 @@
+use ferry_io::sampling::DeviceKind;
 use ferry_io::{Operation as Kind, Reason, Route};
 
 use super::{
-    Bar, Basis, CauseCount, Enters, HandOvers, Phases, Place, PoolTime, Series, Summary, ThreadTime,
-    Timelines, Times,
+    Bar, Basis, CauseCount, DeviceTimes, Devices, Enters, HandOvers, Phases, Place, PoolTime, Series,
+    Summary, ThreadTime, Timelines, Times,
 };
 use crate::model::{
-    About, Cause, CompletionMet, Did, Enter, Fiber, Gauge, KernelEvent, Nanos, Operation, Request, Rest,
-    Role, Sample, Scope, ScopeKind, Submission, SubmitReason, Thread, Trace,
+    About, Cause, CompletionMet, DeviceRequest, Did, Enter, Fiber, Gauge, KernelEvent, Nanos, Operation,
+    Request, Rest, Role, Sample, Scope, ScopeKind, Submission, SubmitReason, Thread, Trace,
 };
 use crate::sample;
 
@@ -27,6 +28,7 @@ fn operation(kind: Kind, route: Route, asked: Nanos, taken: Option<Nanos>) -> Op
         fiber: None,
         name: String::new(),
         size: 0,
+        offset: None,
         route,
         reason: Reason::Asked,
         asked,
@@ -357,4 +359,63 @@ fn an_empty_recording_comes_to_nothing() {
     let summary = Summary::of(&Trace::default(), 10);
     assert_eq!((summary.events, summary.time(), summary.depths.len()), (0, 0, 0));
     assert_eq!((summary.batches, summary.enters, summary.hand_overs), (None, None, None));
+}
+
+#[test]
+fn requests_of_devices_are_summed_up_beside_the_operations() {
+    assert_eq!(Summary::of(&trace(), 4).devices, None);
+    let request = |device, kind, issued, completed| DeviceRequest {
+        device,
+        kind,
+        sector: 0,
+        bytes: 512,
+        thread: (kind == DeviceKind::Read).then_some(0),
+        issued,
+        completed,
+        is_failed: completed == Some(900),
+    };
+    let (read, write) = (DeviceKind::Read, DeviceKind::Write);
+    let mut trace = trace();
+    // In flight from 0 to 400, and from 700 to 1,000.
+    trace.operations = vec![
+        operation(Kind::Read, Route::Ring, 0, Some(300)),
+        operation(Kind::Read, Route::Ring, 200, Some(400)),
+        operation(Kind::Sync, Route::Pool, 700, None),
+    ];
+    trace.device_requests = vec![
+        request(2, read, 100, Some(250)),
+        request(2, read, 200, Some(260)),
+        request(2, write, 350, Some(500)),
+        request(3, write, 800, Some(900)),
+        // It may be complete at any time.
+        request(3, write, 850, None),
+    ];
+    let summary = Summary::of(&trace, 4);
+    let times = |count, total, median, max| Some(Times { count, total, median, p99: max, max });
+    let row = |device, kind, count, own, failed, open, times| DeviceTimes {
+        device,
+        kind,
+        count,
+        own,
+        bytes: 512 * count,
+        failed,
+        open,
+        times,
+    };
+    let rows = vec![
+        row(2, read, 2, 2, 0, 0, times(2, 210, 60, 150)),
+        row(2, write, 1, 0, 0, 0, times(1, 150, 150, 150)),
+        row(3, write, 2, 0, 1, 1, times(1, 100, 100, 100)),
+    ];
+    let expected = Devices { rows, time: 410, operations: 700, both: 160 + 50 + 100 };
+    assert_eq!(summary.devices, Some(expected));
+    assert_eq!(summary.devices.map(|devices| (devices.count(), devices.open())), Some((5, 1)));
+    let depth = summary.depths.iter().find(|depth| depth.series == Series::Devices).unwrap();
+    assert_eq!((depth.peak, depth.area, depth.peaks.as_slice()), (2, 460, &[2, 1, 0, 1][..]));
+    // Of a program without operations, its requests count.
+    trace.operations.clear();
+    assert_eq!(
+        Summary::of(&trace, 4).devices.map(|devices| (devices.operations, devices.both)),
+        Some((0, 0))
+    );
 }

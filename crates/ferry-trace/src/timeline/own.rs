@@ -49,6 +49,8 @@ pub(super) struct OfThreads {
     pub(super) submissions: Own,
     pub(super) rests: Own,
     pub(super) kernel: Own,
+    /// Requests by block device.
+    pub(super) devices: Own,
 }
 
 impl OfThreads {
@@ -61,6 +63,7 @@ impl OfThreads {
             submissions: Own::of(threads, trace.submissions.iter().map(|one| Some(one.thread))),
             rests: Own::of(threads, trace.rests.iter().map(|one| Some(one.thread))),
             kernel: Own::of(threads, trace.kernel.iter().map(|one| Some(one.thread))),
+            devices: Own::of(threads, trace.device_requests.iter().map(|one| Some(one.device))),
         }
     }
 }

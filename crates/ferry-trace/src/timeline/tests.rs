@@ -243,3 +243,19 @@ fn many_threads_with_many_operations_take_no_longer_than_few() {
         assert!([RowKind::Calls, RowKind::Ring, RowKind::Pool].contains(&row.kind));
     }
 }
+
+#[test]
+fn a_device_has_a_row_of_its_requests() {
+    let mut trace = sample::with_device(sample::copy_of(100));
+    trace.device_requests[3].completed = None;
+    let timeline = Timeline::of(&trace);
+    let row = timeline.rows.last().unwrap();
+    assert_eq!((row.thread, row.kind), (4, RowKind::Device));
+    assert!(row.peak() > Some(1), "{:?}", row.peak());
+    let took: Nanos = trace.device_requests.iter().filter_map(|its| Some(its.completed? - its.issued)).sum();
+    assert_eq!(time_of(&row.parts(&(0..timeline.took)), Class::Device), took);
+    let item = (Class::Device, 3);
+    assert_eq!(timeline.row_of(&trace, item), Some(timeline.rows.len() - 1));
+    let issued = trace.device_requests[3].issued;
+    assert_eq!(extent(&trace, item), Some((issued, issued)));
+}

@@ -148,7 +148,8 @@ fn made(chunks: &mut [(Chunk, &mut Vec<u8>)], events: usize, ended: u64) -> Vec<
 }
 
 fn ran(took: u64) -> Event<'static> {
-    let asked = Asked { kind: 0, fiber: 0, name: b"", size: u64::MAX, route: 0, reason: 0 };
+    let asked =
+        Asked { kind: 0, fiber: 0, name: b"", size: u64::MAX, offset: Some(u64::MAX), route: 0, reason: 0 };
     Event::Ran { asked, took, result: 0 }
 }
 

@@ -2,8 +2,9 @@
 
 use std::fs;
 
-use ferry_io::{Backend, Operation, Options, RingMode, Route, RouteChoice, Tracing, run};
-use ferry_trace::model::Did;
+use ferry_io::sampling::DeviceKind;
+use ferry_io::{Backend, OpenHow, Operation, Options, RingMode, Route, RouteChoice, Tracing, run};
+use ferry_trace::model::{Did, Role};
 
 use crate::program::{FILES, content, traced};
 
@@ -60,5 +61,44 @@ fn every_operation_on_a_ring_is_found_among_the_kernels_requests() {
         let named = |event: &&ferry_trace::model::KernelEvent| event.chain.is_some();
         let chains = trace.kernel.iter().filter(named).count();
         assert!(chains > 0 && trace.chains.iter().all(|chain| !chain.is_empty()), "{told}");
+    }
+}
+
+#[test]
+fn requests_of_the_device_beneath_a_run_are_recorded() {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
+    // EXT_SUPER_MAGIC, XFS_SUPER_MAGIC: other filesystems may have no device, or several.
+    if ![0xEF53, 0x5846_5342].contains(&rustix::fs::statfs(folder.path()).expect("it is there").f_type) {
+        return println!("SKIP: the target folder is on neither ext4 nor XFS");
+    }
+    let (path, recording) = (folder.path(), folder.path().join("recording"));
+    let options = Options { trace: Some(Tracing::to(&recording)), ..Options::default() };
+    let ran = run(&options, async |io| {
+        let folder = io.open_dir(path)?;
+        let file = folder.open(&crate::program::name("file"), OpenHow::create(0o600)).await?;
+        let mut block = io.block().await?;
+        block.as_mut_capacity()[..4_096].fill(7);
+        block.set_filled(4_096);
+        file.write_all_at(block, 1 << 20).await.1?;
+        file.sync().await
+    });
+    ran.expect("it runs").0.expect("the file is written");
+    let trace = ferry_trace::read::open(&recording).expect("a recording");
+    let written = trace.operations.iter().find(|operation| operation.kind == Operation::Write);
+    let written = written.expect("one is recorded");
+    assert_eq!((written.size, written.offset), (4_096, Some(1 << 20)));
+    let refused =
+        |line: &&String| line.contains("nothing of the kernel's side") || line.contains("block:block_rq");
+    if let Some(why) = trace.about.missing.iter().find(refused) {
+        return println!("SKIP: {why}");
+    }
+    let summary = ferry_trace::Summary::of(&trace, 10);
+    let devices = summary.devices.expect("syncing writes to the device");
+    let bytes: u64 =
+        devices.rows.iter().filter(|row| row.kind == DeviceKind::Write).map(|row| row.bytes).sum();
+    assert!(bytes >= 4_096 && devices.both > 0 && devices.both <= devices.time, "{devices:?}");
+    for request in &trace.device_requests {
+        assert_eq!(trace.threads[request.device as usize].role, Role::Device);
+        assert!(request.completed.is_none_or(|completed| completed >= request.issued));
     }
 }

@@ -3,7 +3,7 @@
 use ferry_io::{Options, RouteChoice, Tracing};
 use ferry_trace::Trace;
 use ferry_trace::model::{Did, Fiber, KernelEvent, Lost, Role, Scope, ScopeKind, Thread};
-use ferry_trace::sample::copy_of;
+use ferry_trace::sample::{copy_of, with_device};
 use serde_json::{Value, json};
 
 use crate::browser::Browser;
@@ -109,7 +109,9 @@ fn assert_column<T: Into<Value>>(browser: &mut Browser, column: &str, expected: 
 #[test]
 fn what_the_page_reads_is_what_was_written() {
     let Some(mut browser) = Browser::started() else { return };
-    let mut trace = copy_of(1_001);
+    let mut trace = with_device(copy_of(1_001));
+    trace.device_requests[2].completed = None;
+    trace.operations[6].offset = Some(1 << 50);
     trace.operations[7].taken = None;
     trace.operations[7].result = None;
     trace.operations[8].result = Some(Ok(u64::from(u32::MAX) * 1_000));
@@ -125,7 +127,18 @@ fn what_the_page_reads_is_what_was_written() {
     assert_column(&mut browser, "operations.started", operations.clone().map(|one| one.started));
     assert_column(&mut browser, "operations.completed", operations.clone().map(|one| one.completed));
     assert_column(&mut browser, "operations.taken", operations.clone().map(|one| one.taken));
+    let offsets =
+        operations.clone().map(|one| one.offset.map_or(-1, |offset| i64::try_from(offset).unwrap()));
+    assert_column(&mut browser, "operations.offset", offsets);
     let index = |index: Option<u32>| index.map_or(-1, i64::from);
+    let devices = trace.device_requests.iter();
+    assert_column(&mut browser, "devices.thread", devices.clone().map(|one| one.device));
+    assert_column(&mut browser, "devices.kind", devices.clone().map(|one| one.kind as u64));
+    assert_column(&mut browser, "devices.sector", devices.clone().map(|one| one.sector));
+    assert_column(&mut browser, "devices.bytes", devices.clone().map(|one| one.bytes));
+    assert_column(&mut browser, "devices.by", devices.clone().map(|one| index(one.thread)));
+    assert_column(&mut browser, "devices.began", devices.clone().map(|one| one.issued));
+    assert_column(&mut browser, "devices.completed", devices.map(|one| one.completed));
     assert_column(&mut browser, "operations.fiber", operations.clone().map(|one| index(one.fiber)));
     assert_column(&mut browser, "operations.submission", operations.clone().map(|one| index(one.submission)));
     assert_column(&mut browser, "operations.request", operations.clone().map(|one| index(one.request)));
@@ -258,6 +271,37 @@ fn a_thread_is_drawn_neither_before_it_began_nor_after_it_ended() {
     })))(context.getImageData(0, 0, canvas.width, canvas.height))");
     let [awake, nothing] = ["colours.states[0]", "colours.paper"].map(|colour| browser.is(colour));
     assert_eq!(colours, json!([awake, nothing, nothing, awake]));
+    tell_everything(&mut browser);
+    browser.assert_content();
+}
+
+#[test]
+fn devices_and_offsets_are_shown() {
+    let Some(mut browser) = Browser::started() else { return };
+    let mut trace = with_device(copy_of(50));
+    trace.device_requests[1].completed = None;
+    trace.device_requests[2].is_failed = true;
+    trace.device_requests[3].thread = None;
+    browser.open(&trace);
+    browser.until("document.querySelectorAll('#summary table').length >= 5");
+    assert!(browser.words("legend").contains("Requests of block devices"), "{}", browser.words("legend"));
+    let rows = "[...document.querySelectorAll('#summary table')]
+        .find((table) => table.caption.innerText.startsWith('Requests of block devices')).tBodies[0].innerText";
+    let rows = browser.is(rows);
+    assert!(rows.as_str().unwrap().starts_with("vda\tread\t50\t200 KiB\t"), "{rows}");
+    for (index, words) in [
+        (0, "Given to vda by worker 0 at "),
+        (1, "Its completion is not recorded."),
+        (2, "Failed after "),
+        (3, "by another thread of the machine"),
+    ] {
+        browser.is(&format!("goTo({{ kind: 'device', index: {index} }})"));
+        browser.until("view.move === null && !frame.isDue");
+        assert!(browser.words("story").contains(words), "{}", browser.words("story"));
+    }
+    let read = trace.operations.iter().position(|one| one.offset == Some(8_192)).unwrap();
+    browser.is(&format!("goTo({{ kind: 'operation', index: {read} }})"));
+    assert!(browser.words("story").contains("at offset 8,192."), "{}", browser.words("story"));
     tell_everything(&mut browser);
     browser.assert_content();
 }

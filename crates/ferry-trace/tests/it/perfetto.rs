@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use ferry_io::Route;
-use ferry_trace::model::{Cause, Did, Enter, Gauge, KernelEvent, Rest};
+use ferry_trace::model::{Cause, Did, Enter, Gauge, KernelEvent, Rest, Role};
 use ferry_trace::{Trace, export, sample};
 
 /// Python with that package: the one that .ci/run installs beside the build, or the system's.
@@ -50,7 +50,9 @@ fn expected(trace: &Trace) -> BTreeMap<String, u64> {
     let mut add = |what: &str, count: u64| *counts.entry(what.to_owned()).or_insert(0) += count;
     add("recording", 1);
     add("counter", trace.counters.len() as u64);
-    add("thread track", trace.threads.len() as u64);
+    let threads = trace.threads.iter().filter(|thread| thread.role != Role::Device);
+    add("thread track", threads.count() as u64);
+    add("device", trace.device_requests.len() as u64);
     add("fiber", trace.fibers.len() as u64);
     add("scope", trace.scopes.len() as u64);
     add("failed", 0);
@@ -113,7 +115,7 @@ fn without_parts(mut counts: BTreeMap<String, u64>) -> BTreeMap<String, u64> {
 
 #[test]
 fn perfettos_own_classes_read_what_the_trace_has() {
-    let mut trace = sample::copy_of(1000);
+    let mut trace = sample::with_device(sample::copy_of(1000));
     trace.counters.push(("submissions".to_owned(), 2000));
     let Some(counts) = counted(&trace) else { return };
     assert!(counts["part in the ring"] == 2000 && counts["part runs"] == 2000);

@@ -1,9 +1,11 @@
 //! Formats times, shares, bars and names for the summary and the timeline.
 
+use ferry_io::Operation as Kind;
 use ferry_lab::units::{figure, real};
-use ferry_trace::model::Nanos;
+use ferry_trace::model::{Nanos, Operation};
 
 use crate::quote::{is_utf8_locale, quote};
+use crate::units::count;
 
 /// Characters that text is drawn with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,6 +83,18 @@ pub(super) fn name(name: &str, width: usize, glyphs: Glyphs) -> String {
     format!("{begins}{gap}{ends}")
 }
 
+/// Formats the bytes that an operation acts on, as far as they are known: `4,096 bytes`, and `at offset 8,192`. A load
+/// requests a whole file, so its size is known from its result.
+pub(super) fn extent(operation: &Operation) -> Vec<String> {
+    let size = match operation.result {
+        Some(Ok(loaded)) if operation.kind == Kind::Load => loaded,
+        _ => operation.size,
+    };
+    let size = (size > 0).then(|| format!("{} bytes", count(size)));
+    let offset = operation.offset.map(|offset| format!("at offset {}", count(offset)));
+    size.into_iter().chain(offset).collect()
+}
+
 /// Replaces control characters, which a terminal would obey.
 pub(super) fn printable(line: &str) -> String {
     line.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
@@ -98,8 +112,10 @@ pub(super) fn command_line(arguments: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use ferry_io::Operation as Kind;
+
     use super::Glyphs::{Ascii, Blocks};
-    use super::{bar, command_line, name, share, sparkline};
+    use super::{bar, command_line, extent, name, share, sparkline};
 
     #[test]
     fn shares_are_rounded_and_little_is_not_nothing() {
@@ -117,6 +133,22 @@ mod tests {
         assert_eq!(sparkline(&[0, 1, 8, 16], Blocks), " ▁▄█");
         assert_eq!(sparkline(&[0, 1, 8, 16], Ascii), " .=@");
         assert_eq!(sparkline(&[0, 0], Blocks), "  ");
+    }
+
+    #[test]
+    fn the_bytes_of_an_operation_are_told_as_far_as_they_are_known() {
+        let mut operation = ferry_trace::sample::copy_of(1).operations.swap_remove(0);
+        let mut shown = |kind, size, offset, result| {
+            operation.kind = kind;
+            (operation.size, operation.offset, operation.result) = (size, offset, Some(result));
+            extent(&operation).join(" ")
+        };
+        assert_eq!(shown(Kind::Read, 4_096, Some(1 << 20), Ok(100)), "4,096 bytes at offset 1,048,576");
+        assert_eq!(shown(Kind::Read, 4_096, None, Ok(100)), "4,096 bytes");
+        assert_eq!(shown(Kind::Seek, 0, Some(7), Ok(8)), "at offset 7");
+        assert_eq!(shown(Kind::Load, 0, Some(0), Ok(3_000)), "3,000 bytes at offset 0");
+        assert_eq!(shown(Kind::Load, 0, Some(0), Err(2)), "at offset 0");
+        assert_eq!(shown(Kind::Stat, 0, None, Ok(0)), "");
     }
 
     #[test]

@@ -58,6 +58,7 @@ pub(super) fn of(trace: &Trace) -> String {
             json!({ "cause": its.cause.name(), "runs": its.runs, "units": its.units })
         }).collect::<Vec<_>>(),
         "timelines": timelines(summary),
+        "devices": devices(trace, summary),
         "kernel_worker_handovers": summary.hand_overs.map(|its| its.handed_over),
     });
     without_controls(&object.to_string())
@@ -164,6 +165,7 @@ fn operation(trace: &Trace, operation: &Operation) -> Value {
         "fiber": fiber.map(|fiber| fiber.name.as_str()),
         "path": Place::of(trace, operation).path(),
         "size": operation.size,
+        "offset": operation.offset,
         "route": operation.route.name(),
         "reason": operation.reason.name(),
         "why": operation.reason.why(),
@@ -197,6 +199,29 @@ fn requests(summary: &Summary) -> Vec<Value> {
         })
     };
     summary.requests.iter().map(one).collect()
+}
+
+fn devices(trace: &Trace, summary: &Summary) -> Option<Value> {
+    let devices = summary.devices.as_ref()?;
+    let one = |its: &ferry_trace::summary::DeviceTimes| {
+        let device = usize::try_from(its.device).ok().and_then(|index| trace.threads.get(index));
+        json!({
+            "device": device.map(|device| device.name.as_str()),
+            "kind": its.kind.name(),
+            "requests": its.count,
+            "own": its.own,
+            "bytes": its.bytes,
+            "failed": its.failed,
+            "without_completion": its.open,
+            "times": its.times.as_ref().map(times),
+        })
+    };
+    Some(json!({
+        "requests": devices.rows.iter().map(one).collect::<Vec<_>>(),
+        "in_flight_ns": devices.time,
+        "operations_in_flight_ns": devices.operations,
+        "both_in_flight_ns": devices.both,
+    }))
 }
 
 fn batches(summary: &Summary) -> Option<Value> {

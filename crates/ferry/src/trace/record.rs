@@ -42,7 +42,8 @@ pub(super) const MANUAL: Manual = Manual {
     after: "\
 Runs COMMAND and records it with all of its threads and children. A recording holds the requests of rings \
 with their results and times, the reasons for task work, and requests handed to kernel workers. It also \
-holds which threads slept and what woke them, with call chains. This needs root or CAP_PERFMON. Signals are \
+holds which threads slept and what woke them, with call chains, and the requests of block devices, also those \
+of other programs. This needs root or CAP_PERFMON. Signals are \
 forwarded to COMMAND, except those that the terminal already sent to it.
 
 FILE is created when COMMAND ends. It replaces an older recording. If another file has the name, the \

@@ -35,9 +35,10 @@ its result. A line of blocks shows the largest number in flight in each part of 
 unless the locale uses UTF-8.
 
 Tables list operations by route, with the time queued, running and completed but not taken; by kind; and \
-the ten longest one by one, with file, size, route and reason. The name of a file's folder stands before \
-it if the recording shows it. Other tables show batches, requests in flight over time, threads, and the \
-causes of task work. The last table shows how completions were met: already in the completion queue, found \
+the ten longest one by one, with file, size, offset, route and reason. The name of a file's folder stands \
+before it if the recording shows it. Other tables show batches, requests in flight over time, threads, and \
+the causes of task work. Requests of block devices are those of every program, because threads of the kernel \
+write back what a program has written; own ones were given to the device by a thread of this program. The last table shows how completions were met: already in the completion queue, found \
 by GETEVENTS at once, or slept for. For programs other than ferry, requests of rings take the place of \
 operations. On a narrow terminal, tables have fewer columns.
 

@@ -1,5 +1,6 @@
 //! Formats a recording for a terminal: the answer first, then its origin, then the tables.
 
+mod devices;
 mod head;
 mod page;
 mod rings;
@@ -32,6 +33,7 @@ pub(super) fn of(trace: &Trace, page: Page) -> String {
         (tables::errors(page, &summary), false),
         (rings::requests(page, &summary), true),
         (rings::batches(page, &summary), false),
+        (devices::devices(page, trace, &summary), false),
         (threads::depths(page, &summary.depths, trace.about.took), false),
         (threads::threads(page, trace, &summary), false),
         (rings::causes(page, &summary), false),

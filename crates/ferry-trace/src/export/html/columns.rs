@@ -4,11 +4,11 @@
 use std::collections::HashMap;
 
 use crate::model::{
-    CompletionMet, Did, Enter, Fiber, KernelEvent, Nanos, Operation, Request, Rest, Sample, Scope,
-    Submission, Trace,
+    CompletionMet, DeviceRequest, Did, Enter, Fiber, KernelEvent, Nanos, Operation, Request, Rest, Sample,
+    Scope, Submission, Trace,
 };
 
-/// Largest number that a script represents exactly. Larger results are cut to it.
+/// Largest number that a script represents exactly. Larger results and offsets are cut to it.
 const MOST: u64 = (1 << 53) - 1;
 
 /// Names without duplicates.
@@ -55,6 +55,7 @@ impl<'t> Columns<'t> {
         columns.samples(&trace.samples);
         columns.requests(&trace.requests);
         columns.kernel(&trace.kernel);
+        columns.devices(&trace.device_requests);
         let names = std::mem::take(&mut columns.names);
         columns.plain(names.lengths.iter().copied());
         columns.bytes.extend(&names.text);
@@ -123,6 +124,7 @@ impl<'t> Columns<'t> {
         self.near_if(all.iter().map(|one| one.fiber));
         self.text(all.iter().map(|one| one.name.as_str()));
         self.plain(all.iter().map(|one| one.size));
+        self.plain(all.iter().map(|one| one.offset.map_or(0, |offset| offset.min(MOST - 1) + 1)));
         self.plain(all.iter().map(|one| one.route as u64));
         self.plain(all.iter().map(|one| one.reason as u64));
         self.near(all.iter().map(|one| one.asked));
@@ -190,6 +192,17 @@ impl<'t> Columns<'t> {
         self.plain(all.iter().map(|one| did(&one.did).1));
         self.plain(all.iter().map(|one| did(&one.did).2));
         self.near_if(all.iter().map(|one| one.chain));
+    }
+
+    fn devices(&mut self, all: &[DeviceRequest]) {
+        self.near(all.iter().map(|one| u64::from(one.device)));
+        self.plain(all.iter().map(|one| one.kind as u64));
+        self.near(all.iter().map(|one| one.sector.min(MOST)));
+        self.plain(all.iter().map(|one| one.bytes));
+        self.near_if(all.iter().map(|one| one.thread));
+        self.near(all.iter().map(|one| one.issued));
+        self.after(all.iter().map(|one| (one.completed, one.issued)));
+        self.plain(all.iter().map(|one| u64::from(one.is_failed)));
     }
 }
 

@@ -86,6 +86,7 @@ function readOperations(from, count) {
   table.fiber = from.nearIf(count);
   table.name = from.near(count, Uint32Array);
   table.size = from.plain(count, Float64Array);
+  table.offset = from.plain(count, Float64Array).map((offset) => offset - 1);
   table.route = from.plain(count, Uint8Array);
   table.reason = from.plain(count, Uint8Array);
   table.began = from.near(count, Float64Array);
@@ -172,6 +173,17 @@ function readKernel(from, count) {
   return table;
 }
 
+function readDevices(from, count) {
+  const table = { count, thread: from.near(count, Int32Array), kind: from.plain(count, Uint8Array) };
+  table.sector = from.near(count, Float64Array);
+  table.bytes = from.plain(count, Float64Array);
+  table.by = from.nearIf(count);
+  table.began = from.near(count, Float64Array);
+  table.completed = from.after(table.began);
+  table.failed = from.plain(count, Uint8Array);
+  return table;
+}
+
 /** Offset of each name, and of the end. */
 function readNames(from, count) {
   const first = new Uint32Array(count + 1);
@@ -196,6 +208,7 @@ async function readTrace() {
   trace.samples = readSamples(from, counts.samples);
   trace.requests = readRequests(from, counts.requests);
   trace.kernel = readKernel(from, counts.kernel);
+  trace.devices = readDevices(from, counts.devices);
   trace.names = readNames(from, counts.names);
   trace.end = endOf(trace);
   fillEnds(trace);
@@ -230,6 +243,9 @@ function fillEnds(trace) {
   until(fibers, fibers.ended);
   until(scopes, scopes.ended);
   until(requests, requests.completed);
+  // Without a recorded completion, a device may have completed its request at any time.
+  const { began, completed } = trace.devices;
+  trace.devices.until = began.map((time, i) => (completed[i] > time ? completed[i] : time));
 }
 
 function firstKnown(a, b, c) {

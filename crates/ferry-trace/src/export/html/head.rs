@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::io;
 
+use ferry_io::sampling::DeviceKind;
 use ferry_io::{Operation as Kind, Reason, Route};
 use serde_json::{Value, json};
 
@@ -21,7 +22,7 @@ pub(super) fn json(trace: &Trace, names: &Names) -> io::Result<String> {
         "kinds": Kind::ALL.map(Kind::name), "routes": Route::ALL.map(Route::name),
         "reasons": Reason::ALL.map(Reason::why), "causes": Cause::ALL.map(Cause::name),
         "causesMet": Cause::ALL.map(|cause| met(cause.met())), "idle": IDLE,
-        "chains": trace.chains, "counters": trace.counters, "errors": errors(trace),
+        "deviceKinds": DeviceKind::ALL.map(DeviceKind::name), "chains": trace.chains, "counters": trace.counters, "errors": errors(trace),
     });
     // `<` occurs only in JSON strings, where the escape is equivalent.
     serde_json::to_string(&value).map(|text| text.replace('<', "\\u003c")).map_err(io::Error::from)
@@ -32,7 +33,7 @@ fn counts(trace: &Trace, names: &Names) -> Value {
         "scopes": trace.scopes.len(), "fibers": trace.fibers.len(), "operations": trace.operations.len(),
         "submissions": trace.submissions.len(), "enters": trace.enters.len(), "rests": trace.rests.len(),
         "samples": trace.samples.len(), "requests": trace.requests.len(), "kernel": trace.kernel.len(),
-        "names": names.count(),
+        "devices": trace.device_requests.len(), "names": names.count(),
     })
 }
 
@@ -56,5 +57,6 @@ fn role(role: Role) -> &'static str {
         Role::Pool => "pool",
         Role::Kernel => "kernel",
         Role::Other => "other",
+        Role::Device => "device",
     }
 }

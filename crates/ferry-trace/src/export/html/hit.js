@@ -3,7 +3,7 @@
 import { head, trace } from './data.js';
 import { element, named } from './dom.js';
 import {
-  DIDS, fiberTitle, GAUGES, many, moment, operationTitle, requestTitle, resultText, scopeTitle, span, TASK_WORK,
+  deviceTitle, DIDS, fiberTitle, GAUGES, many, moment, operationPlace, operationTitle, requestTitle, resultText, scopeTitle, span, TASK_WORK,
   threadName, WHYS,
 } from './words.js';
 import { lowerBound } from './steps.js';
@@ -62,7 +62,8 @@ function hitFlight(track, x) {
   const parts = sources[track.thread].flight
     .map((steps, route) => [head.routes[route], steps.levelAt(view.time(x))])
     .filter(([, level]) => level > 0);
-  const levels = parts.map(([name, level]) => `${name} ${level}`).join(', ');
+  const isDevice = head.threads[track.thread][1] === 'device';
+  const levels = parts.map(([name, level]) => `${isDevice ? 'requests' : name} ${level}`).join(', ');
   return { lines: [threadName(track.thread), levels || 'nothing in flight'] };
 }
 
@@ -82,6 +83,7 @@ const HIT = {
   pool: (track, x) => laneHit('operation', picture.pool.lanes, track.thread, x),
   rows: hitRows,
   requests: (track, x, y) => laneHit('request', picture.requests.lanes, picture.requests.first[track.thread] + Math.floor(y / ROW), x),
+  devices: (track, x, y) => laneHit('device', picture.devices.lanes, picture.devices.first[track.thread] + Math.floor(y / ROW), x),
 };
 
 /** Lines of text about a thing or position. */
@@ -101,7 +103,7 @@ function tipLines(found) {
 const TIP = {
   operation: (i) => {
     const o = trace.operations;
-    return [operationTitle(i), `${head.routes[o.route[i]]}: ${head.reasons[o.reason[i]]}`, ...timesOf(i).slice(0, -1).map((pair) => pair.join(' ')),
+    return [operationTitle(i), operationPlace(i), `${head.routes[o.route[i]]}: ${head.reasons[o.reason[i]]}`, ...timesOf(i).slice(0, -1).map((pair) => pair.join(' ')),
       resultText(o.result[i], o.size[i] > 0)].filter(Boolean);
   },
   fiber: (i) => [fiberTitle(i), many(tree.operationsOf.first[i + 1] - tree.operationsOf.first[i], 'operation')],
@@ -112,6 +114,8 @@ const TIP = {
     const handed = Number.isNaN(handedOver[i]) ? '' : 'handed to a worker of the kernel';
     return [requestTitle(i), handed, resultText(result[i], false)].filter(Boolean);
   },
+  device: (i) => [deviceTitle(i), threadName(trace.devices.thread[i]), Number.isNaN(trace.devices.completed[i]) ? 'completion not recorded' : '',
+    trace.devices.failed[i] ? 'it failed' : ''].filter(Boolean),
   event: (i) => {
     const k = trace.kernel;
     return k.did[i] === TASK_WORK ? [`task work: ${head.causes[k.first[i]]}`, many(k.second[i], 'unit')] : [DIDS[k.did[i]]];

@@ -1,6 +1,7 @@
 // The row of each scope, fiber, operation and request: fibers within their scopes, scopes within the fibers that opened them.
 
 import { head, trace } from './data.js';
+import { DEVICE_READ } from './words.js';
 import { grouped } from './steps.js';
 import { Lanes, Packing, pick } from './lanes.js';
 
@@ -145,25 +146,33 @@ class Layout {
   }
 }
 
-/** Assigns overlapping requests of a thread to different rows. */
-function layOutRequests() {
-  const { requests } = trace;
-  const rowOf = new Int32Array(requests.count).fill(-1);
+/** Assigns overlapping requests of a thread, or of a device, to different rows. */
+function layOutSpans(table, classOf) {
+  const rowOf = new Int32Array(table.count).fill(-1);
   const first = new Uint32Array(head.threads.length + 1);
-  const byThread = grouped(requests.thread, head.threads.length);
+  const byThread = grouped(table.thread, head.threads.length);
   let row = 0;
   for (let thread = 0; thread < head.threads.length; thread++) {
     first[thread] = row;
     const packing = new Packing(MOST_ROWS);
     for (let i = byThread.first[thread]; i < byThread.first[thread + 1]; i++) {
-      const request = byThread.items[i];
-      rowOf[request] = row + packing.place(requests.began[request], requests.until[request], 1);
+      const one = byThread.items[i];
+      rowOf[one] = row + packing.place(table.began[one], table.until[one], 1);
     }
     row += packing.height;
   }
   first[head.threads.length] = row;
-  const handed = requests.handedOver.map((time) => (Number.isNaN(time) ? 0 : 1));
-  return { first, rowOf, lanes: new Lanes(row, rowOf, requests.began, requests.until, handed, 2) };
+  return { first, rowOf, lanes: new Lanes(row, rowOf, table.began, table.until, classOf, 2) };
+}
+
+/** Rows of rings' requests; those handed to a worker of the kernel are a class of their own. */
+function layOutRequests() {
+  return layOutSpans(trace.requests, trace.requests.handedOver.map((time) => (Number.isNaN(time) ? 0 : 1)));
+}
+
+/** Rows of devices' requests; those that do not read are a class of their own. */
+function layOutDevices() {
+  return layOutSpans(trace.devices, trace.devices.kind.map((kind) => (kind === DEVICE_READ ? 0 : 1)));
 }
 
 /** Operations of each pool thread in one row: they do not overlap. */
@@ -180,4 +189,4 @@ function layOutPool() {
   return { lanes };
 }
 
-export { growTree, Layout, layOutPool, layOutRequests, MOST_AT_ONCE, tree };
+export { growTree, Layout, layOutDevices, layOutPool, layOutRequests, MOST_AT_ONCE, tree };

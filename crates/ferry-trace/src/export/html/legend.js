@@ -26,7 +26,7 @@ function legendPart(title, swatches) {
 
 /** Only colours that occur in the recording. */
 function showLegend() {
-  const { operations, submissions, kernel, requests } = trace;
+  const { operations, submissions, kernel, requests, devices } = trace;
   const parts = [];
   if (operations.count > 0) {
     const used = head.routes.map((name, route) => ({ name, route })).filter(({ route }) => operations.route.includes(route));
@@ -61,6 +61,10 @@ function showLegend() {
       swatch(colours.requests[0], isAll ? 'in flight: number, or several in one column' : 'several in one column'),
       swatch(colours.requests[0], 'in the kernel', 'device'), swatch(colours.requests[1], 'with a worker of the kernel'),
       isAll ? swatch(colours.found, 'line above: found by search') : ''].filter(Boolean)));
+  }
+  if (devices.count > 0) {
+    parts.push(legendPart('Requests of block devices, of every program', [
+      swatch(colours.requests[0], 'read'), swatch(colours.requests[1], 'anything else')]));
   }
   document.getElementById('legend').replaceChildren(...parts);
 }

@@ -6,7 +6,7 @@ import { picture, ROW } from './tracks.js';
 
 const TABLES = {
   operation: 'operations', fiber: 'fibers', scope: 'scopes', submission: 'submissions', request: 'requests',
-  event: 'kernel', rest: 'rests', enter: 'enters',
+  event: 'kernel', rest: 'rests', enter: 'enters', device: 'devices',
 };
 
 /** Beginning and end of a thing. */
@@ -19,6 +19,7 @@ function spanOf({ kind, index }) {
 /** Kind of track by kind of thing; that of an event depends on its type. */
 const TRACK_OF = {
   operation: 'rows', fiber: 'rows', scope: 'rows', submission: 'submissions', request: 'requests', rest: 'state', enter: 'state',
+  device: 'devices',
 };
 
 function threadOf(kind, index) {
@@ -34,8 +35,9 @@ function placeOf({ kind, index }) {
   if (!track) {
     return null;
   }
-  const row = rows ? rows[index] - picture.layout.first[thread] : kind === 'request' ? picture.requests.rowOf[index] - picture.requests.first[thread] : 0;
-  return row < 0 ? null : { y: track.y + row * ROW, height: rows || kind === 'request' ? ROW : track.height };
+  const placed = { request: picture.requests, device: picture.devices }[kind];
+  const row = rows ? rows[index] - picture.layout.first[thread] : placed ? placed.rowOf[index] - placed.first[thread] : 0;
+  return row < 0 ? null : { y: track.y + row * ROW, height: rows || placed ? ROW : track.height };
 }
 
 export { placeOf, spanOf, TABLES, threadOf };

@@ -1,7 +1,7 @@
-// Tracks with rows: scopes, fibers, operations, requests, and what pool threads ran.
+// Tracks with rows: scopes, fibers, operations, requests of rings and devices, and what pool threads ran.
 
 import { firstKnown, trace } from './data.js';
-import { errnoOf, fiberTitle, operationTitle, requestTitle, RING, scopeTitle } from './words.js';
+import { DEVICE_READ, deviceTitle, errnoOf, fiberTitle, operationTitle, requestTitle, RING, scopeTitle } from './words.js';
 import { lowerBound } from './steps.js';
 import { view } from './view.js';
 import { MOST_AT_ONCE } from './layout.js';
@@ -118,13 +118,22 @@ function paintScopes(row, y, bottom) {
 }
 
 function paintRequests(track, y, height) {
-  const first = picture.requests.first[track.thread];
+  paintSpans(picture.requests, 'request', paintRequest, track, y, height);
+}
+
+function paintDevices(track, y, height) {
+  paintSpans(picture.devices, 'device', paintDevice, track, y, height);
+}
+
+/** Draws the visible rows of requests. */
+function paintSpans(placed, kind, one, track, y, height) {
+  const first = placed.first[track.thread];
   const from = Math.max(0, Math.floor(-y / ROW));
   const to = Math.min(track.rows, Math.ceil((height - y) / ROW));
   for (let row = from; row < to; row++) {
     const at = y + row * ROW + 1;
-    paintLane(picture.requests.lanes, first + row, at, ROW - 3, colours.requestShades, paintRequest);
-    paintSelected('request', picture.requests.lanes, first + row, at, ROW - 3);
+    paintLane(placed.lanes, first + row, at, ROW - 3, colours.requestShades, one);
+    paintSelected(kind, placed.lanes, first + row, at, ROW - 3);
   }
 }
 
@@ -151,6 +160,18 @@ function paintRequest(i, x0, x1, y, height) {
   }
 }
 
+/** Draws a request of a device. */
+function paintDevice(i, x0, x1, y, height) {
+  const shades = colours.requestShades[trace.devices.kind[i] === DEVICE_READ ? 0 : 1];
+  const [from, to] = clipped(x0, x1);
+  context.fillStyle = shades.solid;
+  context.fillRect(from, y, Math.max(to - from - 0.5, 1), height);
+  paintMarks('device', i, x0, x1, y, height);
+  if (to - from > 26) {
+    paintText(deviceTitle(i), Math.max(from, 0), to, y + height / 2, shades.ink);
+  }
+}
+
 /** Draws the operations of a pool thread. */
 function paintPool(track, y) {
   paintLane(picture.pool.lanes, track.thread, y + 1, track.height - 2, colours.routeShades, (i, x0, x1, at, height) => {
@@ -165,4 +186,4 @@ function paintPool(track, y) {
   });
 }
 
-export { paintPool, paintRequests, paintRows };
+export { paintDevices, paintPool, paintRequests, paintRows };

@@ -3,7 +3,7 @@
 import { firstKnown, head, trace } from './data.js';
 import { element, link, named, paragraph, terms } from './dom.js';
 import {
-  BEGAN, DIDS, ENDED, errnoOf, fiberTitle, HAND_OVER, INLINE, many, moment, operationTitle, requestTitle, resultText,
+  BEGAN, deviceTitle, DIDS, ENDED, errnoOf, fiberTitle, HAND_OVER, INLINE, many, moment, operationPlace, operationTitle, requestTitle, resultText,
   RING, RUN, scopeTitle, shown, SLEEP, span, TASK_ADD, TASK_WORK, threadName, WAKE, WHYS_IN_FULL,
 } from './words.js';
 import { lowerBound } from './steps.js';
@@ -29,6 +29,7 @@ function describeOperation(i) {
     element('h2', named(operationTitle(i))),
     paragraph('Requested by ', fiberLink(o.fiber[i]), scope >= 0 ? [' in ', scopeLink(scope)] : '',
       ` on ${threadName(o.thread[i])}, at ${moment(o.began[i], 10)}.`),
+    operationPlace(i) ? paragraph(`Place: ${operationPlace(i)}.`) : '',
     paragraph(o.route[i] === INLINE ? 'It ran inline: ' : `It went to ${where === 'offload' ? 'the kernel (offload)' : `the ${where}`}: `,
       `${head.reasons[o.reason[i]] ?? 'the reason is not recorded'}.`),
     ...describeWay(i),
@@ -174,6 +175,18 @@ function describeRequest(i) {
   ];
 }
 
+function describeDevice(i) {
+  const d = trace.devices;
+  return [
+    element('h2', deviceTitle(i)),
+    paragraph(`Given to ${threadName(d.thread[i])} by ${d.by[i] >= 0 ? threadName(d.by[i]) : 'another thread of the machine'}`,
+      ` at ${moment(d.began[i], 10)}.`),
+    paragraph(Number.isNaN(d.completed[i]) ? 'Its completion is not recorded.'
+      : `${d.failed[i] ? 'Failed' : 'Completed'} after ${span(d.until[i] - d.began[i])}.`),
+    terms([['first sector', d.sector[i].toLocaleString('en')]]),
+  ];
+}
+
 function describeEvent(i) {
   const k = trace.kernel;
   const did = k.did[i];
@@ -218,7 +231,7 @@ function describeEnter(i) {
 
 const STORIES = {
   operation: describeOperation, fiber: describeFiber, scope: describeScope, submission: describeSubmission, request: describeRequest,
-  event: describeEvent, rest: describeRest, enter: describeEnter,
+  event: describeEvent, rest: describeRest, enter: describeEnter, device: describeDevice,
 };
 
 export { STORIES, timesOf };

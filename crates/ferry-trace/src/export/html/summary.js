@@ -3,7 +3,8 @@
 import { firstKnown, head, trace } from './data.js';
 import { element, link, named, paragraph } from './dom.js';
 import {
-  errnoOf, many, METS, moment, operationTitle, requestTitle, RING, shown, span, TASK_WORK, WHYS,
+  bytesText, errnoOf, many, METS, moment, operationPlace, operationTitle, requestTitle, RING, shown, span, TASK_WORK,
+  threadName, WHYS,
 } from './words.js';
 import { subject } from './search.js';
 
@@ -64,11 +65,32 @@ function longest(table, count) {
 
 function longestRows() {
   const { kind, table } = subject();
-  const title = kind === 'operation' ? operationTitle : requestTitle;
+  const title = kind === 'operation' ? (i) => [operationTitle(i), operationPlace(i)].filter(Boolean).join(' ') : requestTitle;
   return longest(table, 10).map(({ i, took }) => [
     link(kind, i, title(i)), kind === 'operation' ? head.routes[table.route[i]] : `ring ${table.ring[i]}`,
     span(took), moment(table.began[i], 1000),
   ]);
+}
+
+/** Requests of each device by kind. */
+function deviceRows() {
+  const d = trace.devices;
+  const sums = new Map();
+  for (let i = 0; i < d.count; i++) {
+    const key = d.thread[i] * head.deviceKinds.length + d.kind[i];
+    const sum = sums.get(key) ?? { thread: d.thread[i], kind: d.kind[i], count: 0, bytes: 0, took: [] };
+    sums.set(key, sum);
+    sum.count++;
+    sum.bytes += d.bytes[i];
+    if (!Number.isNaN(d.completed[i])) {
+      sum.took.push(d.until[i] - d.began[i]);
+    }
+  }
+  return [...sums].sort(([a], [b]) => a - b).map(([, { thread, kind, count, bytes, took }]) => {
+    took.sort((a, b) => a - b);
+    const times = took.length > 0 ? [span(took[(took.length - 1) >> 1]), span(took.at(-1))] : ['', ''];
+    return [threadName(thread), head.deviceKinds[kind], count.toLocaleString('en'), bytesText(bytes), ...times];
+  });
 }
 
 function counted(names, valueOf, count, sizeOf) {
@@ -108,6 +130,7 @@ const SUMMARY_TABLES = [
     return ['Task work by cause', ['cause', 'runs', 'units of work'],
       rows.map(([cause, times, units]) => [cause, times.toLocaleString('en'), units.toLocaleString('en')])];
   },
+  () => ['Requests of block devices, of every program', ['device', 'kind', 'requests', 'bytes', 'median', 'slowest'], deviceRows()],
   () => ['Counters of the runtime', ['counter', 'value'], head.counters.map(([name, value]) => [shown(name), value.toLocaleString('en')])],
 ];
 
@@ -133,7 +156,7 @@ function showHeader() {
     head.run ? `run: ${shown(head.run)}` : '', span(head.took), `Linux ${shown(head.kernel)}`, head.processors > 0 ? many(head.processors, 'processor') : '',
     head.backend ? `backend ${shown(head.backend)}` : '', head.began > 0 ? new Date(head.began / 1e6).toISOString().replace('T', ' ').slice(0, 19) + ' UTC' : '',
     many(counts.operations, 'operation'), many(counts.fibers, 'fiber'), many(counts.submissions, 'submission'),
-    many(counts.requests, 'request'), many(counts.kernel, 'kernel event'), head.recorder ? `recorded by ferry ${shown(head.recorder)}` : '',
+    many(counts.requests, 'request'), many(counts.devices, 'device request'), many(counts.kernel, 'kernel event'), head.recorder ? `recorded by ferry ${shown(head.recorder)}` : '',
   ];
   document.getElementById('facts').textContent = facts.filter((fact) => fact && !fact.startsWith('0 ')).join(' · ');
   const [program, kernel] = head.lost;

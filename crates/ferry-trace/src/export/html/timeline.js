@@ -6,12 +6,12 @@ import { picture } from './tracks.js';
 import { colours } from './colours.js';
 import { canvas, context, drawGrid, FONT, selection, timeline } from './draw.js';
 import { paintCauses, paintFlight, paintGauge, paintKernel, paintState, paintSubmissions } from './bands.js';
-import { paintPool, paintRequests, paintRows } from './rows.js';
+import { paintDevices, paintPool, paintRequests, paintRows } from './rows.js';
 import { placeOf } from './places.js';
 
 const PAINT = {
   flight: paintFlight, state: paintState, submissions: paintSubmissions, causes: paintCauses, kernel: paintKernel,
-  gauge: paintGauge, pool: paintPool, rows: paintRows, requests: paintRequests,
+  gauge: paintGauge, pool: paintPool, rows: paintRows, requests: paintRequests, devices: paintDevices,
 };
 
 function drawTimeline() {

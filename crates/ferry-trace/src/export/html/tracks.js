@@ -4,7 +4,7 @@ import { head, trace } from './data.js';
 import { BEGAN, DIDS, ENDED, GAUGES, RING, roughly, RUN, SLEEP, TASK_WORK, threadName, WAKE } from './words.js';
 import { Events, grouped, Most, Steps } from './steps.js';
 import { Lanes, pick } from './lanes.js';
-import { growTree, Layout, layOutPool, layOutRequests, tree } from './layout.js';
+import { growTree, Layout, layOutDevices, layOutPool, layOutRequests, tree } from './layout.js';
 
 const ROW = 16;
 const HEIGHTS = { flight: 48, state: 12, submissions: 26, causes: 16, kernel: 14, gauge: 28, pool: 16 };
@@ -20,6 +20,8 @@ const picture = {
   layout: null,
   /** Rows of requests. */
   requests: null,
+  /** Rows of devices' requests. */
+  devices: null,
   /** Operations of pool threads. */
   pool: null,
   /** Times when workers were idle, threads were in io_uring_enter, and threads slept according to the kernel. */
@@ -54,17 +56,17 @@ function addFlights() {
       return Steps.ofIntervals(pick(operations.began, items), pick(operations.until, items));
     });
   });
-  addRequestsInFlight();
+  addRequestsInFlight(trace.requests);
+  addRequestsInFlight(trace.devices);
 }
 
-/** Uses a thread's requests where it has no operations. */
-function addRequestsInFlight() {
-  const { requests } = trace;
-  const groups = grouped(requests.thread, threadsCount());
+/** Uses the requests of a thread, or of a device, where it has no operations. */
+function addRequestsInFlight(table) {
+  const groups = grouped(table.thread, threadsCount());
   sources.forEach((source, thread) => {
     const items = groups.items.subarray(groups.first[thread], groups.first[thread + 1]);
     if (items.length > 0 && source.flight.every((steps) => steps.times.length === 0)) {
-      source.flight[RING] = Steps.ofIntervals(pick(requests.began, items), pick(requests.until, items));
+      source.flight[RING] = Steps.ofIntervals(pick(table.began, items), pick(table.until, items));
     }
   });
 }
@@ -156,6 +158,7 @@ function prepareTracks() {
   growTree();
   picture.layout = new Layout(folds.scopes);
   picture.requests = layOutRequests();
+  picture.devices = layOutDevices();
   picture.pool = layOutPool();
   picture.rests = threadLanes(trace.rests);
   picture.enters = threadLanes(trace.enters);
@@ -200,6 +203,10 @@ function tracksOf(thread) {
   const requests = picture.requests.first[thread + 1] - picture.requests.first[thread];
   if (requests > 0) {
     add('requests', 'requests', { height: requests * ROW, rows: requests });
+  }
+  const ofDevice = picture.devices.first[thread + 1] - picture.devices.first[thread];
+  if (ofDevice > 0) {
+    add('devices', 'requests', { height: ofDevice * ROW, rows: ofDevice });
   }
   return list;
 }

@@ -14,6 +14,7 @@ const METS = ['unknown', 'already there', 'found without sleeping', 'found after
 const DIDS = ['task work', 'task work added', 'handed over', 'asleep', 'made ready', 'ended', 'began', 'ran again'];
 const TASK_WORK = 0, TASK_ADD = 1, HAND_OVER = 2, SLEEP = 3, WAKE = 4, ENDED = 5, BEGAN = 6, RUN = 7;
 const INLINE = 0, RING = 1, POOL = 2;
+const DEVICE_READ = 0;
 
 /** Names of common errors; others are shown by number and message. */
 const ERRNO_NAMES = new Map([
@@ -117,6 +118,13 @@ function operationTitle(index) {
   return words.filter(Boolean).join(' ');
 }
 
+/** The file of an operation's fiber, if it names none itself, and the offset of its first byte, as far as known. */
+function operationPlace(index) {
+  const { fiber, name, offset } = trace.operations;
+  const file = name[index] === 0 && fiber[index] >= 0 ? nameAt(trace.fibers.name[fiber[index]] ?? 0) : '';
+  return [file, offset[index] >= 0 ? `at offset ${offset[index].toLocaleString('en')}` : ''].filter(Boolean).join(' ');
+}
+
 function fiberTitle(index) {
   return [`fiber ${index}`, nameAt(trace.fibers.name[index])].filter(Boolean).join(' ');
 }
@@ -130,8 +138,13 @@ function requestTitle(index) {
   return nameAt(trace.requests.name[index]) || 'request';
 }
 
+function deviceTitle(index) {
+  const { kind, bytes } = trace.devices;
+  return [head.deviceKinds[kind[index]] ?? 'request', bytes[index] > 0 ? bytesText(bytes[index]) : ''].filter(Boolean).join(' ');
+}
+
 export {
-  BEGAN, DIDS, ENDED, ERRNO_NAMES, errnoOf, fiberTitle, GAUGES, HAND_OVER, INLINE, many, METS, moment, operationTitle,
+  BEGAN, bytesText, DEVICE_READ, deviceTitle, DIDS, ENDED, ERRNO_NAMES, errnoOf, fiberTitle, GAUGES, HAND_OVER, INLINE, many, METS, moment, operationPlace, operationTitle,
   POOL, requestTitle, resultText, RING, roughly, RUN, scopeTitle, shown, SLEEP, span, TASK_ADD, TASK_WORK, threadName,
   WAKE, WHYS, WHYS_IN_FULL,
 };

@@ -1,4 +1,4 @@
-//! Tracks of the process and its threads, the parents of all other tracks.
+//! Tracks of the process, of its threads and of block devices, the parents of all other tracks.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -9,7 +9,7 @@ use super::packets::{Event, Packets, Value};
 use super::proto::{
     CounterDescriptor, ORDER_EXPLICIT, ProcessDescriptor, ThreadDescriptor, TrackDescriptor, UNIT_COUNT,
 };
-use crate::model::{Gauge, Trace};
+use crate::model::{Gauge, Role, Trace};
 
 /// Track beneath a thread's track, from top to bottom.
 #[derive(Debug, Clone, Copy)]
@@ -20,6 +20,7 @@ pub(super) enum Beneath {
     Completions,
     Kernel,
     Requests,
+    Devices,
     Counter(Gauge),
     Overlapping,
 }
@@ -32,7 +33,7 @@ impl Beneath {
             Self::Operations => "operations",
             Self::Completions => "completions",
             Self::Kernel => "kernel",
-            Self::Requests => "requests",
+            Self::Requests | Self::Devices => "requests",
             Self::Counter(Gauge::InFlight) => "in flight",
             Self::Counter(Gauge::Blocks) => "blocks",
             Self::Counter(Gauge::Descriptors) => "descriptors",
@@ -48,7 +49,7 @@ impl Beneath {
             Self::Operations => 3,
             Self::Completions => 4,
             Self::Kernel => 5,
-            Self::Requests => 6,
+            Self::Requests | Self::Devices => 6,
             Self::Counter(_) => 7,
         }
     }
@@ -79,6 +80,16 @@ impl<W: Write> Drawing<'_, '_, W> {
             ..TrackDescriptor::default()
         })?;
         for (index, thread) in (1_i64..).zip(&self.trace.threads) {
+            if thread.role == Role::Device {
+                let device = TrackDescriptor {
+                    name: Some(thread.name.clone()),
+                    parent_uuid: Some(self.process),
+                    child_ordering: Some(ORDER_EXPLICIT),
+                    ..TrackDescriptor::default()
+                };
+                self.threads.push(self.packets.track(device)?);
+                continue;
+            }
             let tid = if thread.tid == 0 { index } else { i64::from(thread.tid) };
             let track = self.packets.track(TrackDescriptor {
                 parent_uuid: Some(self.process),

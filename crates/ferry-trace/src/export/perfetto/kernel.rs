@@ -1,4 +1,4 @@
-//! Events of the kernel: requests of rings, task work with causes, sleeps and wake-ups.
+//! Events of the kernel: requests of rings and of block devices, task work with causes, sleeps and wake-ups.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -29,6 +29,31 @@ impl<W: Write> Drawing<'_, '_, W> {
             if let Some(track) = tracks.get(row) {
                 self.request(*track, index, request, ended)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Writes requests of block devices, beneath the device. One whose completion was not recorded takes no time.
+    pub(super) fn device_requests(&mut self) -> io::Result<()> {
+        let trace = self.trace;
+        let mut groups: HashMap<u32, (Rows, Vec<u64>)> = HashMap::new();
+        for request in &trace.device_requests {
+            let ended = request.completed.unwrap_or(request.issued).max(request.issued);
+            let (rows, tracks) = groups.entry(request.device).or_default();
+            let row = rows.take(request.issued, ended);
+            if row == tracks.len() {
+                let Some(track) = self.beneath(request.device, Beneath::Devices)? else { continue };
+                tracks.push(track);
+            }
+            let Some(track) = tracks.get(row).copied() else { continue };
+            let mut event = Event::new(track, request.issued, "device", request.kind.name());
+            event.arguments =
+                vec![("sector", Value::Count(request.sector)), ("size", Value::Count(request.bytes))];
+            let by = request.thread.and_then(|thread| trace.threads.get(thread as usize));
+            event.arguments.extend(by.map(|thread| ("by", Value::Word(&thread.name))));
+            event.arguments.extend(request.completed.is_none().then_some(("unfinished", Value::Yes)));
+            event.arguments.extend(request.is_failed.then_some(("failed", Value::Yes)));
+            self.packets.slice(event, ended)?;
         }
         Ok(())
     }

@@ -219,6 +219,7 @@ fn arguments(operation: &Operation) -> Arguments<'_> {
     if operation.size > 0 {
         found.push(("size", Value::Count(operation.size)));
     }
+    found.extend(operation.offset.map(|offset| ("offset", Value::Count(offset))));
     match operation.result {
         Some(Ok(count)) => found.push(("result", Value::Count(count))),
         Some(Err(errno)) => found.push(("errno", Value::Number(i64::from(errno)))),

@@ -1,4 +1,4 @@
-use super::axis::Axis;
+use super::axis::{self, Axis};
 use super::closer;
 use super::svg;
 use crate::Trace;
@@ -138,4 +138,31 @@ fn waiting_is_called_idle_and_not_sleep() {
     assert!(!trace.rests.is_empty());
     let picture = drawn(&trace);
     assert!(picture.contains(">idle<") && !picture.contains("sleep"));
+}
+
+#[test]
+fn devices_are_drawn_beneath_the_operations() {
+    let without = drawn(&sample::copy_of(1_000));
+    assert!(!without.contains("Requests of block devices"));
+    let mut trace = sample::with_device(sample::copy_of(1_000));
+    let picture = drawn(&trace);
+    let shape = "<path class=\"device\"";
+    assert!(picture.contains("Requests of block devices in flight, of every program: mean."));
+    assert!(
+        picture.contains(&format!(
+            ">vda: {} requests, up to ",
+            axis::grouped(trace.device_requests.len() as u64)
+        ))
+    );
+    assert_eq!((count(&picture, shape), count(&without, shape)), (1, 0));
+    // Of many devices, the busiest are drawn and the others counted.
+    for device in 0..4 {
+        trace.threads.push(Thread { tid: 0, role: Role::Device, name: format!("loop{device}") });
+        let device = u32::try_from(trace.threads.len() - 1).unwrap();
+        let request = crate::model::DeviceRequest { device, ..trace.device_requests[0].clone() };
+        trace.device_requests.push(request);
+    }
+    let picture = drawn(&trace);
+    assert_eq!(count(&picture, shape), 3);
+    assert!(picture.contains(">2 more devices are not drawn.<") && picture.contains(">vda: "));
 }

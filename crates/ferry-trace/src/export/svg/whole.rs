@@ -46,8 +46,9 @@ fn layer_class(layer: usize) -> String {
     format!("{route}{}", doing.map_or("", class))
 }
 
+/// Mean of something in each column of the picture.
 #[derive(Clone)]
-struct Columns {
+pub(super) struct Columns {
     axis: Axis,
     own: Vec<f64>,
     /// In this column and all later ones, as differences.
@@ -55,7 +56,7 @@ struct Columns {
 }
 
 impl Columns {
-    fn of(axis: Axis) -> Self {
+    pub(super) fn of(axis: Axis) -> Self {
         Self { axis, own: vec![0.0; COLUMNS], on: vec![0.0; COLUMNS + 1] }
     }
 
@@ -69,7 +70,7 @@ impl Columns {
     }
 
     /// Adds an interval at constant cost.
-    fn add(&mut self, began: Nanos, ended: Nanos) {
+    pub(super) fn add(&mut self, began: Nanos, ended: Nanos) {
         let ((first, began), (last, ended)) = (self.place(began), self.place(ended.max(began)));
         if first == last {
             self.own[first] += ended - began;
@@ -81,7 +82,7 @@ impl Columns {
         }
     }
 
-    fn averages(&self) -> Vec<f64> {
+    pub(super) fn averages(&self) -> Vec<f64> {
         let mut on = 0.0;
         let each = self.own.iter().zip(&self.on).map(|(own, change)| {
             on += change;
@@ -206,7 +207,7 @@ fn draw_track(canvas: &mut Canvas, track: &Track, (top, most, batches): (f64, u6
 }
 
 /// Corners of a step function; equal neighbours are merged.
-fn steps(figures: &[f64], x: impl Fn(usize) -> f64, y: impl Fn(f64) -> f64) -> Vec<(f64, f64)> {
+pub(super) fn steps(figures: &[f64], x: impl Fn(usize) -> f64, y: impl Fn(f64) -> f64) -> Vec<(f64, f64)> {
     let mut points: Vec<(f64, f64)> = Vec::new();
     for (column, figure) in figures.iter().enumerate() {
         let height = y(*figure);

@@ -39,3 +39,23 @@ fn pool_threads_are_listed_and_summed_up() {
     let shares = ["least_share", "median_share", "most_share"].map(|name| pool[name].as_f64().unwrap());
     assert_eq!(shares, [0.0, 0.0, 1.146]);
 }
+
+#[test]
+fn offsets_and_requests_of_devices_are_in_it() {
+    let shown: Value = serde_json::from_str(&of(&sample::copy_of(24))).unwrap();
+    assert_eq!(shown["devices"], Value::Null);
+    let mut trace = sample::with_device(sample::copy_of(24));
+    trace.device_requests[0].completed = None;
+    let shown: Value = serde_json::from_str(&of(&trace)).unwrap();
+    let devices = &shown["devices"];
+    let read = &devices["requests"][0];
+    assert_eq!((&read["device"], &read["kind"]), (&json!("vda"), &json!("read")));
+    assert_eq!((&read["requests"], &read["without_completion"]), (&json!(24), &json!(1)));
+    assert_eq!((&read["bytes"], &read["times"]["count"]), (&json!(24 * 4_096), &json!(23)));
+    let both = devices["both_in_flight_ns"].as_u64().unwrap();
+    assert!(both > 0 && both <= devices["in_flight_ns"].as_u64().unwrap(), "{devices}");
+    let longest = shown["longest"].as_array().unwrap();
+    let offset = |kind: &str| longest.iter().find(|its| its["kind"] == kind).map(|its| its["offset"].clone());
+    assert_eq!(offset("stat"), Some(Value::Null));
+    assert!(offset("write").is_some_and(|offset| offset.as_u64().is_some_and(|offset| offset % 4_096 == 0)));
+}

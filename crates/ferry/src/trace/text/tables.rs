@@ -6,7 +6,7 @@ use ferry_trace::model::{Operation, Trace};
 use ferry_trace::summary::{Phases, Place, RouteTimes, Times, duration};
 
 use super::page::{Page, whole};
-use crate::trace::figures::{name, share, time};
+use crate::trace::figures::{extent, name, share, time};
 use crate::units::{bytes, count};
 
 /// Columns before an operation's file.
@@ -89,7 +89,7 @@ pub(super) fn reasons(page: Page, summary: &Summary) -> String {
     format!("{}\n{}", page.table(&table, &[3]), page.legend(&meanings))
 }
 
-/// Formats two lines for each operation: its times, then its file, size, route and reason.
+/// Formats two lines for each operation: its times, then its file, size, offset, route and reason.
 pub(super) fn longest(page: Page, trace: &Trace, summary: &Summary) -> String {
     let found: Vec<&Operation> =
         summary.longest.iter().filter_map(|&index| trace.operations.get(index)).collect();
@@ -122,18 +122,17 @@ pub(super) fn longest(page: Page, trace: &Trace, summary: &Summary) -> String {
     out
 }
 
-/// Formats `'a/b', 4,096 bytes; pool (missed)`, to be broken only between these parts.
+/// Formats `'a/b', 4,096 bytes at offset 0; pool (missed)`, to be broken only between these parts.
 fn subject(page: Page, trace: &Trace, operation: &Operation) -> String {
-    let size = if operation.size > 0 { format!("{} bytes", count(operation.size)) } else { String::new() };
+    let extent = extent(operation).iter().map(|part| whole(part)).collect::<Vec<_>>().join(" ");
     let decided = format!("{} ({})", operation.route.name(), operation.reason.name());
     let path = Place::of(trace, operation).path();
     // The name has the rest of the line, or a line of its own.
-    let others = INDENT + ", ".len() + size.len() + "; ".len() + decided.len();
+    let others = INDENT + ", ".len() + extent.len() + "; ".len() + decided.len();
     let rest = page.columns().saturating_sub(others);
     let room = if rest < LEAST_NAME { page.columns().saturating_sub(INDENT + ",".len()) } else { rest };
-    let file = if path.is_empty() { path } else { name(&path, room, page.glyphs) };
-    let known: Vec<String> =
-        [file, size].iter().filter(|part| !part.is_empty()).map(|part| whole(part)).collect();
+    let file = if path.is_empty() { path } else { whole(&name(&path, room, page.glyphs)) };
+    let known: Vec<String> = [file, extent].into_iter().filter(|part| !part.is_empty()).collect();
     let semicolon = if known.is_empty() { "" } else { "; " };
     format!("{}{semicolon}{}", known.join(", "), whole(&decided))
 }

@@ -1,3 +1,4 @@
+use ferry_io::sampling::DeviceKind;
 use ferry_io::{Operation as Kind, Reason, Route, Way};
 use ferry_trace::model::{About, Lost, Piece, Request, Role, Thread, Trace};
 use ferry_trace::sample;
@@ -86,7 +87,7 @@ fn a_recording_is_shown_in_as_many_columns_as_there_are() {
 
 #[test]
 fn every_line_fits_the_page() {
-    for trace in [recording(), unusual(), foreign(), Trace::default()] {
+    for trace in [recording(), unusual(), foreign(), sample::with_device(unusual()), Trace::default()] {
         for columns in [40, 60, 79, 80, 200] {
             for glyphs in [Ascii, Blocks] {
                 let shown = of(&trace, Page::new(columns, glyphs));
@@ -96,6 +97,29 @@ fn every_line_fits_the_page() {
             }
         }
     }
+}
+
+#[test]
+fn requests_of_devices_are_told_beside_the_operations() {
+    assert!(!of(&recording(), Page::new(200, Blocks)).contains("block devices"));
+    let mut trace = sample::with_device(recording());
+    let read = trace.device_requests.iter().position(|its| its.kind == DeviceKind::Read).unwrap();
+    trace.device_requests[read].is_failed = true;
+    let own = trace.device_requests.iter().filter(|its| its.thread.is_some()).count();
+    let shown = of(&trace, Page::new(200, Blocks));
+    let part = shown.split("\n\n").find(|part| part.starts_with("Requests of block devices")).unwrap();
+    let lines: Vec<&str> = part.lines().collect();
+    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>().join(" ");
+    assert_eq!(words(lines[1]), "device kind requests own failed bytes median p99 slowest");
+    assert!(words(lines[2]).starts_with(&format!("vda read 24 {own} 1 98.3 kB ")), "{}", lines[2]);
+    assert!(lines.last().unwrap().starts_with("A device was busy 5"), "{part}");
+    assert!(part.contains(" of the time in which an operation was in flight; up to "), "{part}");
+    assert!(shown.lines().any(|line| line.starts_with("devices      ")), "{shown}");
+    trace.device_requests[0].completed = None;
+    let shown = of(&trace, Page::new(80, Blocks));
+    assert!(shown.contains("The completion of 1 of "), "{shown}");
+    let offset = |line: &str| line.contains("4,096 bytes at offset ");
+    assert!(shown.lines().any(offset), "{shown}");
 }
 
 #[test]

@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use ferry_trace::model::{CompletionMet, Did, IDLE, KernelEvent, Nanos, Operation, Request, Trace};
+use ferry_trace::model::{
+    CompletionMet, DeviceRequest, Did, IDLE, KernelEvent, Nanos, Operation, Request, Trace,
+};
 use ferry_trace::summary::{Phases, Place, duration};
 use ferry_trace::timeline::{Class, Item, Row, RowKind};
 
@@ -42,7 +44,7 @@ fn cell(view: &View, row: &Row, piece: &Range<Nanos>) -> String {
         .iter()
         .map(|part| match part.class {
             Class::Route(_) if row.peak().is_some() => depth(part.time, length, part.count),
-            Class::Requests => depth(part.time, length, part.count),
+            Class::Requests | Class::Device => depth(part.time, length, part.count),
             Class::Route(route) => {
                 format!(
                     "{} {}, {} of the time",
@@ -86,6 +88,7 @@ pub(super) fn name(kind: RowKind) -> &'static str {
         RowKind::Pool => "pool",
         RowKind::Requests => "requests",
         RowKind::Awake => "awake",
+        RowKind::Device => "device",
     }
 }
 
@@ -94,6 +97,7 @@ fn of_item(trace: &Trace, (class, index): Item, width: usize, apart: Nanos) -> V
     match class {
         Class::Route(_) => trace.operations.get(index).map(|its| operation(trace, its, width)),
         Class::Requests => trace.requests.get(index).map(request),
+        Class::Device => trace.device_requests.get(index).map(|its| device_request(trace, its)),
         Class::Idle => {
             trace.rests.get(index).map(|rest| vec![format!("{IDLE} for {}", time(rest.ended - rest.began))])
         }
@@ -123,12 +127,12 @@ fn operation(trace: &Trace, operation: &Operation, width: usize) -> Vec<String> 
         Some(Ok(n)) => format!("result {}", count(n)),
         Some(Err(error)) => std::io::Error::from_raw_os_error(error).to_string(),
     };
-    let asked =
-        if operation.size > 0 { format!(" of {} bytes", count(operation.size)) } else { String::new() };
+    let asked: String = figures::extent(operation).iter().map(|part| format!(" {part}")).collect();
     let ended = if operation.abandoned { ", abandoned" } else { "" };
     let begin =
-        title(trace, operation, width.saturating_sub(asked.len() + result.chars().count() + ended.len() + 2));
-    let mut lines = vec![format!("{begin}{asked}: {result}{ended}")];
+        title(trace, operation, width.saturating_sub(asked.len() + result.chars().count() + ended.len() + 3));
+    let comma = if asked.is_empty() { "" } else { "," };
+    let mut lines = vec![format!("{begin}{comma}{asked}: {result}{ended}")];
     if let (Some(took), Some(phases)) = (duration(operation), Phases::of_one(operation)) {
         let Phases { queued, running, untaken, unknown } = phases;
         let rest = if unknown > 0 {
@@ -162,6 +166,28 @@ fn request(request: &Request) -> Vec<String> {
     vec![
         format!("{opcode} on ring {ring}, user data {:#x}", request.user_data),
         format!("submitted at {submitted}, {took}{result}{handed}"),
+    ]
+}
+
+fn device_request(trace: &Trace, request: &DeviceRequest) -> Vec<String> {
+    let took = request.completed.map(|completed| completed.saturating_sub(request.issued));
+    let issued = exact(request.issued, took.unwrap_or(0) / OF_DURATION);
+    let by = request
+        .thread
+        .map_or_else(|| "a thread of another program or of the kernel".to_owned(), |by| thread(trace, by));
+    let end = match took {
+        None => "its completion was not recorded".to_owned(),
+        Some(took) if request.is_failed => format!("failed after {}", time(took)),
+        Some(took) => format!("took {}", time(took)),
+    };
+    let (kind, bytes) = (request.kind.name(), count(request.bytes));
+    vec![
+        format!(
+            "{kind} of {bytes} bytes at sector {} of {}",
+            count(request.sector),
+            thread(trace, request.device)
+        ),
+        format!("issued at {issued} by {by}, {end}"),
     ]
 }
 

@@ -164,7 +164,10 @@ fn row_label(view: &View, index: usize, row: &Row, room: usize) -> String {
     let name = detail::name(row.kind);
     let with = |peak: &str| match (is_first, row.kind) {
         (true, RowKind::Calls | RowKind::Pool | RowKind::Awake) => detail::thread(view.trace, row.thread),
-        (true, RowKind::Ring | RowKind::Submissions | RowKind::TaskWork | RowKind::Requests) => {
+        (
+            true,
+            RowKind::Ring | RowKind::Submissions | RowKind::TaskWork | RowKind::Requests | RowKind::Device,
+        ) => {
             let thread: String = detail::thread(view.trace, row.thread).chars().take(8).collect();
             format!("{thread} {name}{peak}")
         }

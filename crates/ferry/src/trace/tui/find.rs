@@ -35,7 +35,11 @@ impl View<'_> {
     fn place(&self) -> usize {
         match self.chosen {
             Some((Class::Route(_) | Class::Requests, index)) => index,
-            Some((Class::Idle | Class::Awake | Class::SubmitReason(_) | Class::Cause(_), _)) | None => {
+            Some((
+                Class::Idle | Class::Awake | Class::SubmitReason(_) | Class::Cause(_) | Class::Device,
+                _,
+            ))
+            | None => {
                 if self.trace.operations.is_empty() {
                     self.trace.requests.partition_point(|request| request.submitted < self.cursor)
                 } else {

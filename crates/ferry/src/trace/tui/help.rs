@@ -60,7 +60,9 @@ fn lines() -> Vec<Line> {
         Line::Text("bold: a cell with several".to_owned()),
     ];
     let routes = Route::ALL.map(|route| (Class::Route(route), route.name().to_owned()));
-    let states = [(Class::Idle, IDLE.to_owned()), (Class::Awake, "awake".to_owned())];
+    let states =
+        [(Class::Idle, IDLE), (Class::Awake, "awake"), (Class::Device, "requests of a block device")];
+    let states = states.map(|(class, name)| (class, name.to_owned()));
     let batches = [SubmitReason::Full, SubmitReason::Idle, SubmitReason::Forced].map(|why| {
         let (name, meaning) = because(why);
         (Class::SubmitReason(why), format!("{name}: {meaning}"))

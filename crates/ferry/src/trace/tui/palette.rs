@@ -31,7 +31,7 @@ impl Palette {
             Class::Awake | Class::Cause(Cause::GetEventsSlept) => Color::LightBlue,
             Class::SubmitReason(SubmitReason::Full) | Class::Cause(Cause::Ipi) => Color::Red,
             Class::SubmitReason(SubmitReason::Idle) => Color::Gray,
-            Class::Cause(Cause::DeviceInterrupt) => Color::LightRed,
+            Class::Cause(Cause::DeviceInterrupt) | Class::Device => Color::LightRed,
         })
     }
 
@@ -55,6 +55,6 @@ pub(super) fn sign(class: Class) -> char {
         Class::Cause(Cause::DeviceInterrupt) => 'd',
         Class::Cause(Cause::Unknown) => '?',
         Class::Idle => '·',
-        Class::Route(_) | Class::Requests | Class::Awake => '█',
+        Class::Route(_) | Class::Requests | Class::Awake | Class::Device => '█',
     }
 }

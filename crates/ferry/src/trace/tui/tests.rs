@@ -370,6 +370,31 @@ fn a_worker_that_waits_is_idle_and_not_asleep() {
 }
 
 #[test]
+fn a_device_has_a_row_and_its_requests_have_details() {
+    let mut trace = sample::with_device(sample::copy_of(50));
+    trace.device_requests[1].completed = None;
+    trace.device_requests[2].is_failed = true;
+    trace.device_requests[3].thread = None;
+    for (width, height) in [(40, 30), (80, 30)] {
+        let mut screen = Screen::new(&trace, width, height);
+        screen.assert_shows("vda device");
+        for (index, words) in
+            [(0, "read of 4,096 bytes at"), (1, "completion"), (2, "failed"), (3, "another")]
+        {
+            screen.view.jump((Class::Device, index));
+            screen.draw();
+            assert_eq!(screen.view.timeline.rows[screen.view.row].kind, RowKind::Device);
+            screen.assert_shows(words);
+        }
+    }
+    let mut screen = Screen::new(&trace, 100, 30);
+    let read = trace.operations.iter().position(|one| one.offset == Some(8_192)).unwrap();
+    screen.view.jump((Class::Route(trace.operations[read].route), read));
+    screen.draw();
+    screen.assert_shows(", 4,096 bytes at offset 8,192: result 4,096");
+}
+
+#[test]
 fn a_panic_is_told_on_a_terminal_as_it_was() {
     const WITHIN: &str = "FERRY_TEST_PANICS";
     if std::env::var_os(WITHIN).is_some() {
