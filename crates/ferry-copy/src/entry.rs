@@ -63,6 +63,9 @@ pub(crate) async fn copy(run: &Arc<Run>, entry: Entry<'_>, listed: Listed) -> Re
     if listed.is_operand {
         run.walk_shrinks();
     }
+    if run.options.strict_kinds && kind.is_special() {
+        return Err(FailureKind::SpecialSource);
+    }
     let seen = see(run, entry, follow, known).await?;
     let ended = match seen.ahead {
         Ahead::Made => return Ok(Outcome::Done),

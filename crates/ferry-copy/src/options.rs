@@ -173,6 +173,11 @@ pub struct Options {
     pub bandwidth: Option<NonZeroU64>,
     /// `--fsync`: everything is durable on return.
     pub fsync: bool,
+    /// Set if special files are failures, as sources and as existing targets, and if a symbolic link takes no existing
+    /// entry's place: the rules of Python's shutil.
+    pub strict_kinds: bool,
+    /// Set if [`crate::Observer::leaves_out`] is called for each entry of a folder.
+    pub filtered: bool,
     /// `-v`: [`crate::Observer::copied`] is called for each entry.
     pub verbose: bool,
     /// `--debug`: [`crate::Observer::copied`] gets the means, and [`crate::Observer::skipped`] is called.

@@ -14,6 +14,10 @@ use crate::digest::Digest;
 pub trait Observer: Send + Sync {
     /// An entry was copied; only called with [`crate::Options::verbose`].
     fn copied(&self, copied: &Copied<'_>);
+    /// Returns true if an entry of a source folder is not copied; only called with [`crate::Options::filtered`].
+    fn leaves_out(&self, _folder: &Path, _name: &Name) -> bool {
+        false
+    }
     /// A target was left as it is; only called with [`crate::Options::debug`].
     fn skipped(&self, _target: &Path) {}
     /// An operand equals an earlier one and has the same target: it is not copied again.
@@ -361,6 +365,10 @@ pub enum FailureKind {
     ReadOnce,
     /// `-s` with a relative path in another folder, where it would lead elsewhere.
     RelativeSymlink,
+    /// The source is a FIFO, a socket or a device ([`crate::Options::strict_kinds`]).
+    SpecialSource,
+    /// The target is a FIFO, a socket or a device ([`crate::Options::strict_kinds`]).
+    SpecialTarget,
 }
 
 impl FailureKind {

@@ -92,7 +92,11 @@ struct Begun {
 }
 
 /// Counts a chunk, and hands the rest of the folder to any free worker.
-async fn begin(run: &Run, jobs: &Jobs<Job>, folder: &Arc<Folder>, chunk: Chunk) -> Begun {
+async fn begin(run: &Run, jobs: &Jobs<Job>, folder: &Arc<Folder>, mut chunk: Chunk) -> Begun {
+    if run.options.filtered {
+        let path = folder.source_path();
+        chunk.entries.retain(|entry| !run.observer.leaves_out(&path, &entry.name));
+    }
     let keeps_order = run.keeps_order(folder);
     let chunk = if keeps_order { in_order(chunk).await } else { chunk };
     run.progress.entries_found.add(chunk.entries.len() as u64);

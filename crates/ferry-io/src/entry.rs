@@ -18,6 +18,15 @@ pub enum FileKind {
 }
 
 impl FileKind {
+    /// Returns true for a FIFO, a socket or a device.
+    #[must_use]
+    pub fn is_special(self) -> bool {
+        match self {
+            Self::Fifo | Self::Socket | Self::CharDevice | Self::BlockDevice => true,
+            Self::Regular | Self::Directory | Self::Symlink => false,
+        }
+    }
+
     /// Returns the kind, or `None` if the filesystem does not report it (DT_UNKNOWN).
     pub(crate) fn from_type(kind: FileType) -> Option<Self> {
         match kind {

@@ -102,7 +102,7 @@ pub use loaded::{Content, Loaded};
 pub use many::{Rest, Stored, TransferMany, TransferPlan, Transferred};
 pub use name::Name;
 pub use open_how::OpenHow;
-pub use options::{Backend, Options, RingFlag, RingMode, RouteChoice};
+pub use options::{Backend, Options, RingFlag, RingMode, RouteChoice, StopHandle};
 pub use paths::Paths;
 pub use preload::Preload;
 #[cfg(feature = "uring")]

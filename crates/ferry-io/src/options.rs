@@ -1,6 +1,8 @@
 //! Options of the runtime, their defaults and their limits.
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::error::SetupError;
@@ -90,6 +92,27 @@ impl RingFlag {
     }
 }
 
+/// Handle by which the program that a run is a part of stops the run, from any thread.
+#[derive(Debug, Clone, Default)]
+pub struct StopHandle(Arc<AtomicBool>);
+
+impl StopHandle {
+    /// Returns a handle that is not set.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Cancels every operation of the run, as [`crate::Io::stop`] does.
+    pub fn stop(&self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+
+    pub(crate) fn flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.0)
+    }
+}
+
 /// Options of [`crate::run`].
 ///
 /// ```
@@ -147,6 +170,9 @@ pub struct Options {
     /// Recording of the run. Default: to the file named by the environment variable `FERRY_TRACE`, if it is set. Without
     /// the feature `trace` it is always `None`, and nothing is recorded.
     pub trace: Option<Tracing>,
+    /// Handle of the program that the run is a part of. With it, the run leaves alone what belongs to the whole process:
+    /// signals, the limit of open files, and the umask, which is read without changing it. Default: none.
+    pub embedded: Option<StopHandle>,
 }
 
 impl Default for Options {
@@ -175,6 +201,7 @@ impl Options {
             early_batches: true,
             observe: false,
             trace: None,
+            embedded: None,
         }
     }
 

@@ -99,6 +99,13 @@ pub fn user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
+/// The umask as proc(5) shows it, since Linux 4.7; other threads' files are not affected.
+fn umask_of_status() -> Option<u32> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let umask = status.lines().find_map(|line| line.strip_prefix("Umask:"))?;
+    u32::from_str_radix(umask.trim(), 8).ok()
+}
+
 /// The umask; umask(2) reports it only by changing it.
 fn umask_of_process() -> u32 {
     let umask = rustix::process::umask(Mode::RWXG | Mode::RWXO);
@@ -218,11 +225,14 @@ impl Io {
     }
 
     /// The umask of this process (umask(2)). Reading it changes it for a moment, so ask before other threads create
-    /// files.
+    /// files; a run that is a part of another program ([`Options::embedded`]) reads it from /proc instead.
     #[must_use]
     pub fn umask(&self) -> u32 {
         match &self.shared.sim {
             Some(sim) => sim.umask(),
+            None if self.shared.options.embedded.is_some() => {
+                umask_of_status().unwrap_or_else(umask_of_process)
+            }
             None => umask_of_process(),
         }
     }
@@ -271,11 +281,15 @@ impl Io {
     }
 
     /// Makes SIGINT, SIGTERM and SIGHUP cancel the run instead of killing the process, until the run ends. A second
-    /// signal kills it. Ignored signals stay ignored. [`Stats::signal`] reports the signal that came.
+    /// signal kills it. Ignored signals stay ignored. [`Stats::signal`] reports the signal that came. In a run that is a
+    /// part of another program ([`Options::embedded`]), signals stay that program's.
     ///
     /// # Errors
     /// If a signal's action can't be set.
     pub fn stop_on_signals(&self) -> std::io::Result<()> {
+        if self.shared.options.embedded.is_some() {
+            return Ok(());
+        }
         self.shared.signals.catch(&self.shared.stop)
     }
 

@@ -14,7 +14,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use crate::buffers::Blocks;
 use crate::error::SetupError;
 use crate::event::{self, Clock, Handovers, Recording};
-use crate::options::{Backend, Options, RingFlag, RouteChoice};
+use crate::options::{Backend, Options, RingFlag, RouteChoice, StopHandle};
 use crate::pool::Pool;
 use crate::ring;
 use crate::signals::Signals;
@@ -72,14 +72,14 @@ impl Shared {
     pub(crate) fn open(options: &Options) -> Result<Arc<Self>, SetupError> {
         options.check()?;
         let blocks = Blocks::map(options.blocks.max(options.workers.get()), options.block_size)?;
-        let stop = Arc::default();
+        let stop = options.embedded.as_ref().map_or_else(Arc::default, StopHandle::flag);
         let sim = options.sim.as_ref().map(Sim::new);
         let mut descriptors = match &sim {
             Some(sim) => {
                 sim.watch(&blocks, &stop);
                 budget_within(sim.descriptors() as u64, STANDARD_STREAMS)?
             }
-            None => descriptor_budget()?,
+            None => descriptor_budget(options.embedded.is_none())?,
         };
         // After the options have been checked: a refused run leaves no file behind.
         let threads = options.workers.get() + options.pool_threads;
@@ -253,10 +253,11 @@ fn reason_of(error: &SetupError) -> String {
     error.to_string()
 }
 
-/// Raises the soft limit of open files to the hard one; returns the number of descriptors for operations.
-fn descriptor_budget() -> Result<usize, SetupError> {
+/// Returns the number of descriptors for operations; with `raises`, raises the soft limit of open files to the hard one
+/// before.
+fn descriptor_budget(raises: bool) -> Result<usize, SetupError> {
     let mut limit = getrlimit(Resource::Nofile);
-    if limit.current != limit.maximum {
+    if raises && limit.current != limit.maximum {
         let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
         if setrlimit(Resource::Nofile, raised).is_ok() {
             limit = raised;

@@ -4,7 +4,7 @@ mod answer;
 mod attributes;
 mod backups;
 mod destination;
-mod events;
+pub(crate) mod events;
 mod explained;
 mod failures;
 mod messages;
@@ -211,7 +211,7 @@ fn observer(
     events: Option<&Arc<Events>>,
     options: &mut ferry_copy::Options,
 ) -> Arc<dyn Observer> {
-    let messages = Arc::clone(messages);
+    let messages: Arc<dyn Observer> = Arc::<Messages>::clone(messages);
     let Some(events) = events.cloned() else { return messages };
     let verbose = std::mem::replace(&mut options.verbose, true);
     Arc::new(Announcing { messages, events, verbose })

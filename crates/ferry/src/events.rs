@@ -120,6 +120,11 @@ impl Events {
         Self { out: Mutex::new(Out { write, error: None }), wording, begun: Instant::now() }
     }
 
+    /// Returns the words of its messages.
+    pub(crate) fn wording(&self) -> Wording {
+        self.wording
+    }
+
     /// Writes an event, an object with one member.
     pub(crate) fn put(&self, event: &impl Serialize) {
         let mut out = lock(&self.out);

@@ -74,7 +74,7 @@ pub(crate) fn run(lab: Lab) -> Result<ExitCode, CommandError> {
 
 fn run_experiment(order: Conduct) -> Result<ExitCode, Failure> {
     let Conduct { experiment, mut request, format, current_bench, views, trace } = order;
-    let own = std::env::current_exe();
+    let own = crate::program::path();
     request.ferry =
         own.map_err(|error| Failure::Run(format!("cannot find the executable of ferry: {error}")))?;
     if let Some(file) = trace {

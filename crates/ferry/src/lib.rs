@@ -14,6 +14,7 @@ mod events;
 #[cfg(fuzzing)]
 pub mod fuzzing;
 mod help;
+pub mod job;
 mod lab;
 mod layout;
 mod manifest;
@@ -21,6 +22,7 @@ mod names;
 mod nearest;
 mod output;
 mod pages;
+mod program;
 mod progress;
 mod quote;
 mod signals;
@@ -33,6 +35,7 @@ mod verify;
 
 use std::ffi::OsString;
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use self::arguments::{CommandError, Text};
@@ -41,6 +44,14 @@ use self::arguments::{CommandError, Text};
 #[must_use]
 pub fn run(arguments: &[OsString]) -> ExitCode {
     dispatch(arguments).unwrap_or_else(|error| complain(&error))
+}
+
+/// Runs a command within another program. `program` is the path that starts this command anew, with the arguments after
+/// the first: `ferry lab` and `ferry tune --check` do.
+#[must_use]
+pub fn run_as(program: PathBuf, arguments: &[OsString]) -> ExitCode {
+    program::set(program, arguments);
+    run(arguments)
 }
 
 fn dispatch(arguments: &[OsString]) -> Result<ExitCode, CommandError> {

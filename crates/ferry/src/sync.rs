@@ -1,6 +1,6 @@
 //! `ferry sync`: makes a target equal to a source, and reports what was done.
 
-mod events;
+pub(crate) mod events;
 mod load;
 pub(crate) mod options;
 mod passing;
@@ -218,7 +218,7 @@ fn perform(
 }
 
 /// Makes the target equal, or shows or records how.
-fn make_equal(
+pub(crate) fn make_equal(
     sync: &ferry_sync::Request,
     to: &To,
     surroundings: &Surroundings<'_>,

@@ -7,20 +7,23 @@ mod options;
 mod report;
 mod verdict;
 
+use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use ferry_io::Cause;
 use ferry_tree::compare::{self, Difference, Progress, Summary};
 use ferry_tree::quote::Quoted;
 
+use self::described::Described as _;
+use self::findings::Findings;
 use self::options::Task;
 pub(crate) use self::options::{MANUAL, OPTIONS, Request, parse};
 use self::report::Report;
 use self::verdict::Totals;
-use crate::output::Output;
+use crate::output::{Output, lock};
 use crate::progress::{Counts, Indicator};
 use crate::signals;
 use crate::units::counted;
@@ -59,6 +62,31 @@ fn compare(source: &Path, target: &Path, request: &Request) -> ExitCode {
         Err(error) => report.end_unread(&unread(&error), totals(counters.so_far())),
     };
     stop.and_then(Stop::end).map_or(code, signals::end_by)
+}
+
+/// Compares two trees, and writes the lines of `--json`.
+///
+/// # Errors
+/// A root that can't be read.
+pub(crate) fn write_lines(
+    (source, target): (&Path, &Path),
+    options: &compare::Options,
+    counters: &Progress,
+    write: &Mutex<Box<dyn Write + Send>>,
+) -> Result<Summary, String> {
+    let findings = Mutex::new(Findings::default());
+    let put = |line: &str| {
+        // A line goes out in one piece. Its receiver is the program itself, which has no errors.
+        lock(write).write_all(format!("{line}\n").as_bytes()).ok();
+    };
+    let tell = |difference: Difference| {
+        lock(&findings).count(difference.kind());
+        put(&report::difference(&difference));
+    };
+    let summary = compare::trees(source, target, options, counters, &tell).map_err(|error| unread(&error))?;
+    let totals = Totals { summary, trashes: None, content: options.content, took: None };
+    put(&report::last(&totals, &lock(&findings)));
+    Ok(summary)
 }
 
 /// Returns the message about a root that can't be read, without the number of its errno.

@@ -1,6 +1,6 @@
 //! Looking at an existing target: cp's rules decide its fate before the source is opened.
 
-use ferry_io::{Errno, FileKind, Stat};
+use ferry_io::{Cause, Errno, Error, FileKind, Operation, Stat};
 
 use super::same::{Sameness, sameness};
 use crate::backup;
@@ -79,6 +79,9 @@ async fn look_as(run: &Run, entry: Entry<'_>, source: &Stat, asks: bool) -> Resu
     // A link is looked at itself, unless bytes go through it.
     let through = writes_through(run, source) || leads_to_stream(run, entry, source).await?;
     let Some(existing) = find(run, entry, through).await? else { return Ok(Ahead::Free) };
+    if options.strict_kinds {
+        refuse_kinds(source, &existing)?;
+    }
     match options.existing {
         Existing::Keep => return Ok(Ahead::Stays),
         Existing::Refuse => return Err(FailureKind::NotReplaced),
@@ -142,6 +145,15 @@ async fn look_as(run: &Run, entry: Entry<'_>, source: &Stat, asks: bool) -> Resu
         existing if through => Ahead::Overwrite(existing),
         _ => Ahead::Occupied,
     })
+}
+
+/// Refuses an existing target by the rules of [`crate::Options::strict_kinds`].
+fn refuse_kinds(source: &Stat, existing: &Stat) -> Result<(), FailureKind> {
+    if source.kind == FileKind::Symlink {
+        let error = Error { operation: Operation::Symlink, cause: Cause::Errno(Errno::EXIST) };
+        return Err(Verb::CreateSymlink.failed(error));
+    }
+    if existing.kind.is_special() { Err(FailureKind::SpecialTarget) } else { Ok(()) }
 }
 
 /// Returns true if the target is older than its source (`-u`). On a filesystem that stores whole seconds, a copy that

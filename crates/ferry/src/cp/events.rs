@@ -4,11 +4,11 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ferry_copy::{Copied, Explained, Failure, Item, Observer, Question, Summary, Unfinished};
+use ferry_copy::{Copied, Explained, Failure, Item, Observer, PartNote, Question, Summary, Unfinished};
+use ferry_io::Name;
 use ferry_sync::plan::PathText;
 use serde::Serialize;
 
-use super::messages::Messages;
 use super::wording::Wording;
 use crate::events::{self, Events, Place};
 
@@ -75,13 +75,18 @@ pub(super) fn begin(
         Place::StandardOutput => Box::new(io::stdout()),
         Place::File(path) => Box::new(super::failures::open(path, named)?),
     };
+    Ok(begin_in(write, items, wording))
+}
+
+/// Writes the first event.
+pub(crate) fn begin_in(write: Box<dyn Write + Send>, items: &[Item], wording: Wording) -> Events {
     let events = Events::new(write, wording);
     let operand =
         |item: &Item| Operand { source: PathText::from(&*item.source), target: events.target(&target(item)) };
     let operands = items.iter().map(operand).collect();
     let (schema, made_by) = (events::SCHEMA, events::made_by());
     events.put(&Event::Start(Start { schema, made_by, task: "cp", operands }));
-    Ok(events)
+    events
 }
 
 /// Returns the path of an operand's copy.
@@ -93,7 +98,7 @@ pub(super) fn target(Item { base, relative, .. }: &Item) -> PathBuf {
 ///
 /// # Errors
 /// The first error of writing an event.
-pub(super) fn end(events: &Events, summary: &Summary, failed: u64, has_failed: bool) -> io::Result<()> {
+pub(crate) fn end(events: &Events, summary: &Summary, failed: u64, has_failed: bool) -> io::Result<()> {
     let signal = Some(summary.io.signal.unwrap_or(signal_hook::consts::SIGINT));
     let result = events::result(summary.interrupted, signal, has_failed);
     let Summary { files, directories, symlinks, hard_links, specials, skipped, unfinished, .. } = *summary;
@@ -113,12 +118,12 @@ pub(super) fn end(events: &Events, summary: &Summary, failed: u64, has_failed: b
     }))
 }
 
-/// Writes each event, and prints what the user asked for.
-pub(super) struct Announcing {
-    pub(super) messages: Arc<Messages>,
-    pub(super) events: Arc<Events>,
-    /// Set if copied and removed entries are printed (`-v`), too.
-    pub(super) verbose: bool,
+/// Writes each event, and passes on what the user or a program asked for.
+pub(crate) struct Announcing {
+    pub(crate) messages: Arc<dyn Observer>,
+    pub(crate) events: Arc<Events>,
+    /// Set if copied and removed entries are passed on (`-v`), too.
+    pub(crate) verbose: bool,
 }
 
 impl Observer for Announcing {
@@ -155,8 +160,17 @@ impl Observer for Announcing {
     fn unfinished(&self, unfinished: &Unfinished) {
         self.messages.unfinished(unfinished);
         let (source, target) = (PathText::from(&*unfinished.source), self.events.target(&unfinished.target));
-        let message = self.messages.wording().unfinished(unfinished);
+        let message = self.events.wording().unfinished(unfinished);
         self.events.put(&Event::Unfinished { source, target, message });
+    }
+
+    fn leaves_out(&self, folder: &Path, name: &Name) -> bool {
+        self.messages.leaves_out(folder, name)
+    }
+
+    fn part(&self, note: &PartNote) {
+        self.messages.part(note);
+        self.events.part(note);
     }
 
     fn skipped(&self, target: &Path) {

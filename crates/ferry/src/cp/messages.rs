@@ -58,10 +58,6 @@ impl Messages {
         lock(&self.ways).table(columns)
     }
 
-    pub(super) fn wording(&self) -> Wording {
-        self.wording
-    }
-
     /// Returns true if the user refused to have a target replaced.
     pub(crate) fn is_refused(&self) -> bool {
         self.is_refused.load(Ordering::Relaxed)

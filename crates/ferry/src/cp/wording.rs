@@ -62,6 +62,8 @@ impl Wording {
                 let name = bare(self.target(&failure.target));
                 format!("{name}: can make relative symbolic links only in current directory")
             }
+            FailureKind::SpecialSource => format!("{source} is a FIFO, a socket or a device"),
+            FailureKind::SpecialTarget => format!("{target} is a FIFO, a socket or a device"),
             FailureKind::Changed => format!("skipping {target}: it or its source was changed meanwhile"),
             FailureKind::Unlisted => {
                 format!(

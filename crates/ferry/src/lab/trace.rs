@@ -22,6 +22,6 @@ pub(super) fn record(own: &Path, file: &Path) -> Result<(), Failure> {
     if std::env::var_os(VARIABLE).is_some_and(|said| said == wanted) {
         return Ok(());
     }
-    let error = Command::new(own).args(std::env::args_os().skip(1)).env(VARIABLE, wanted).exec();
+    let error = Command::new(own).args(crate::program::arguments()).env(VARIABLE, wanted).exec();
     Err(Failure::Run(format!("cannot restart ferry to record: {error}")))
 }

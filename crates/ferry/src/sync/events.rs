@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::PathBuf;
 
 use ferry_copy::Pauses;
 use ferry_sync::Totals;
@@ -65,20 +65,30 @@ pub(super) fn begin(place: &Place, request: &Request, wording: Wording) -> io::R
         Place::StandardOutput => Box::new(io::stdout()),
         Place::File(path) => Box::new(File::create(path)?),
     };
+    Ok(match &request.task {
+        Task::Sync(sync, ..) => begin_in(write, "sync", Some([&sync.source, &sync.target]), wording),
+        Task::Apply(_) => begin_in(write, "apply", None, wording),
+        Task::Undo(trash, target) => begin_in(write, "undo", Some([trash, target]), wording),
+    })
+}
+
+/// Writes the first event.
+pub(crate) fn begin_in(
+    write: Box<dyn Write + Send>,
+    task: &'static str,
+    trees: Option<[&PathBuf; 2]>,
+    wording: Wording,
+) -> Events {
     let events = Events::new(write, wording);
-    let text = |path: &Path| Some(PathText::from(path));
-    let (task, source, target) = match &request.task {
-        Task::Sync(sync, ..) => ("sync", text(&sync.source), text(&sync.target)),
-        Task::Apply(_) => ("apply", None, None),
-        Task::Undo(trash, target) => ("undo", text(trash), text(target)),
-    };
+    let text = |path: &PathBuf| PathText::from(path.as_path());
+    let (source, target) = trees.map(|[source, target]| (text(source), text(target))).unzip();
     let (schema, made_by) = (events::SCHEMA, events::made_by());
     events.put(&Event::Start(Start { schema, made_by, task, source, target }));
-    Ok(events)
+    events
 }
 
 /// Notes that an action was performed, or would be.
-pub(super) fn action(events: &Events, action: &Action) {
+pub(crate) fn action(events: &Events, action: &Action) {
     events.put(&Event::Action(action));
 }
 
@@ -86,7 +96,7 @@ pub(super) fn action(events: &Events, action: &Action) {
 ///
 /// # Errors
 /// The first error of writing an event.
-pub(super) fn end(
+pub(crate) fn end(
     events: &Events,
     totals: &Totals,
     pauses: Option<Pauses>,

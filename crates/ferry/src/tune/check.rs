@@ -94,7 +94,7 @@ fn take(
     stop: &Stop,
 ) -> Result<Pairs, Failure> {
     let (source, target) = (work.path().join("source"), work.path().join("target"));
-    let ferry = std::env::current_exe();
+    let ferry = crate::program::path();
     let ferry =
         ferry.map_err(|error| Failure::Run(format!("cannot find the executable of ferry: {error}")))?;
     make_while(tree, &source, 2, &|| !stop.is_set())?;

@@ -125,7 +125,8 @@ fn ending(totals: &Totals, findings: &Findings, columns: usize) -> String {
     paragraphs.join("\n")
 }
 
-fn difference(found: &impl Described) -> String {
+/// Returns the line of JSON about a difference.
+pub(super) fn difference(found: &impl Described) -> String {
     to_line(&DifferenceLine {
         path: json_name(found.path()),
         kind: found.kind().name(),
@@ -134,7 +135,8 @@ fn difference(found: &impl Described) -> String {
     })
 }
 
-fn last(totals: &Totals, findings: &Findings) -> String {
+/// Returns the last line of JSON.
+pub(super) fn last(totals: &Totals, findings: &Findings) -> String {
     let verdict = Verdict::of(&totals.summary, findings);
     let kinds = findings.kinds().map(|(kind, n)| (kind.name().to_owned(), n.into())).collect();
     let summary = SummaryObject { summary: totals.summary, trashes: totals.trashes };

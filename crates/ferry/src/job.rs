@@ -1,0 +1,149 @@
+//! Runs for a program that ferry is built into: with the events of `--events`, and without output.
+//!
+//! They call the functions that the commands call. [`Host::io`] decides about signals ([`ferry_io::Options::embedded`]).
+
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use ferry_copy::{Failure, Item, Make, Observer, Summary};
+use ferry_sync::plan::{Action, Verb};
+use ferry_sync::{Acting, Request, Surroundings, Totals};
+use ferry_tree::compare;
+
+use crate::cp::Wording;
+use crate::cp::events::Announcing;
+use crate::events::{Events, Ticker};
+use crate::output::describe;
+use crate::quote::quote;
+use crate::sync::options::Output;
+use crate::{cp, sync, verify};
+
+const WORDING: Wording = Wording { make: Make::Copy, base_is_implied: false };
+
+/// Parts of a run that its program provides.
+pub struct Host {
+    /// Options of the runtime.
+    pub io: ferry_io::Options,
+    /// Counters, which the program may read at any time.
+    pub progress: Arc<ferry_copy::Progress>,
+    /// Receiver of failures.
+    pub observer: Arc<dyn Observer>,
+    /// Receiver of the events, a line of JSON each (`docs/events.schema.json`).
+    pub write: Box<dyn Write + Send>,
+    /// Set by the program before it stops the run.
+    pub cancelled: Arc<AtomicBool>,
+}
+
+/// Returns a failure in the words of `ferry cp`.
+#[must_use]
+pub fn message(failure: &Failure) -> String {
+    WORDING.failure(failure)
+}
+
+/// Copies one operand, as `ferry cp` does. Each copied entry is an event only with [`ferry_copy::Options::verbose`].
+///
+/// # Errors
+/// The reason why nothing was begun.
+pub fn copy(item: Item, options: &ferry_copy::Options, host: Host) -> Result<Summary, String> {
+    let Host { io, progress, observer, write, .. } = host;
+    let events = Arc::new(cp::events::begin_in(write, std::slice::from_ref(&item), WORDING));
+    let ticker = ticker(&events, &progress)?;
+    let observer = Arc::new(Announcing { messages: observer, events: Arc::clone(&events), verbose: false });
+    let paths = ferry_io::Paths::new();
+    let summary = ferry_copy::run_from(paths, vec![item], options, &io, progress, observer);
+    drop(ticker);
+    let summary = summary.map_err(|error| error.to_string())?;
+    let has_failed = summary.failed > 0 || summary.out_of_space;
+    let ended = cp::events::end(&events, &summary, summary.failed, has_failed);
+    ended.map_err(|error| cannot_write(&error))?;
+    Ok(summary)
+}
+
+/// Makes a target equal to a source, as `ferry sync` does.
+///
+/// # Errors
+/// The reason why nothing was begun, or why the run could not go on.
+pub fn sync(request: &Request, host: Host) -> Result<Totals, String> {
+    make_equal(request, &Output::Perform, host)
+}
+
+/// Plans as `ferry sync --dry-run` does; with a file, as `ferry sync --plan` does.
+///
+/// # Errors
+/// As [`sync`]; also if the file can't be written.
+pub fn plan(request: &Request, file: Option<&Path>, host: Host) -> Result<Totals, String> {
+    make_equal(request, &file.map_or(Output::Show, |file| Output::Plan(file.to_owned())), host)
+}
+
+fn make_equal(request: &Request, to: &Output, host: Host) -> Result<Totals, String> {
+    with_events("sync", Some([&request.source, &request.target]), host, |surroundings| {
+        sync::make_equal(request, to, surroundings)?.map_err(|error| sync::refusal(&error))
+    })
+}
+
+/// Performs a plan, as `ferry sync --apply` does.
+///
+/// # Errors
+/// As [`sync`]; also if the plan can't be read.
+pub fn apply(plan: &Path, acting: &Acting, host: Host) -> Result<Totals, String> {
+    with_events("apply", None, host, |surroundings| {
+        let file =
+            File::open(plan).map_err(|error| format!("cannot open {}: {}", quote(plan), describe(&error)))?;
+        ferry_sync::apply(&file, acting, surroundings).map_err(|error| sync::refusal(&error))
+    })
+}
+
+/// Performs a task of `ferry sync`, and writes its events.
+fn with_events(
+    task: &'static str,
+    trees: Option<[&PathBuf; 2]>,
+    host: Host,
+    perform: impl FnOnce(&Surroundings<'_>) -> Result<Totals, String>,
+) -> Result<Totals, String> {
+    let Host { io, progress, observer, write, cancelled } = host;
+    let events = Arc::new(sync::events::begin_in(write, task, trees, WORDING));
+    let ticker = ticker(&events, &progress)?;
+    let tell = |action: &Action| {
+        if action.verb != Verb::Keep {
+            sync::events::action(&events, action);
+        }
+    };
+    let observer = Arc::new(Announcing { messages: observer, events: Arc::clone(&events), verbose: false });
+    let (explain, manifest, gate) = (None, None, None);
+    let surroundings = Surroundings { io: &io, progress, observer, tell: &tell, explain, manifest, gate };
+    let performed = perform(&surroundings);
+    drop(ticker);
+    let mut totals = performed?;
+    if totals.interrupted && cancelled.load(Ordering::SeqCst) {
+        // Without a signal it would count as the end of the time limit.
+        totals.io.signal.get_or_insert(signal_hook::consts::SIGINT);
+    }
+    let has_failed = totals.failed > 0 || totals.out_of_space || totals.too_many.is_some();
+    sync::events::end(&events, &totals, None, has_failed).map_err(|error| cannot_write(&error))?;
+    Ok(totals)
+}
+
+fn ticker(events: &Arc<Events>, progress: &Arc<ferry_copy::Progress>) -> Result<Ticker, String> {
+    Ticker::start(Arc::clone(events), Arc::clone(progress))
+        .map_err(|error| format!("cannot start a thread: {}", describe(&error)))
+}
+
+fn cannot_write(error: &std::io::Error) -> String {
+    format!("cannot write events: {}", describe(error))
+}
+
+/// Compares two trees as `ferry verify --json` does, and writes its lines.
+///
+/// # Errors
+/// A root that can't be read.
+pub fn verify(
+    (source, target): (&Path, &Path),
+    options: &compare::Options,
+    counters: &compare::Progress,
+    write: Box<dyn Write + Send>,
+) -> Result<compare::Summary, String> {
+    verify::write_lines((source, target), options, counters, &Mutex::new(write))
+}
