@@ -29,6 +29,9 @@ const USAGE: &str = "usage: cargo xtask TASK
   install --prefix DIR
                    build a release and install it with manual pages and completions
   pictures DIR     build a release and draw the pictures of docs/ with it
+  python           build the Python wheel of the profile dev, test it in a fresh virtual environment, and uninstall it
+  python --release
+                   the same with a release, and with the whole table of speeds
   tools            install the Debian packages that the whole test suite uses";
 
 /// The reason why a task failed.

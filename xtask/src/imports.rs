@@ -75,6 +75,12 @@ const RULES: &[Rule] = &[
         tests_import: &[],
         cycles: &[],
     },
+    Rule {
+        name: "ferry-python",
+        imports: &["ferry", "ferry-io", "ferry-tree", "ferry-copy", "ferry-sync"],
+        tests_import: &[],
+        cycles: &[],
+    },
     Rule { name: "xtask", imports: &[], tests_import: &[], cycles: &[] },
 ];
 

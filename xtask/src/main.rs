@@ -15,6 +15,7 @@ mod install;
 mod manifest;
 mod modules;
 mod pictures;
+mod python;
 mod scratch;
 mod suite;
 mod tokens;
@@ -44,6 +45,7 @@ fn run() -> Result<(), Failure> {
         ["bench", "--records", folder] => return bench::of_records(&workspace::root()?, folder.as_ref()),
         ["bench", "--cell", name] => return bench::one(&workspace::root()?, name),
         ["pictures", folder] => return pictures::run(&workspace::root()?, folder.as_ref()),
+        ["python", "--release"] => return python::run(&workspace::root()?, python::Profile::Release),
         ["check-imports", "--graph", name] => return imports::print_graph(&workspace::root()?, name),
         ["test", "--rest"] => return suite::run(&workspace::root()?, suite::Scope::Rest),
         ["test", "--all"] => return suite::run(&workspace::root()?, suite::Scope::All),
@@ -60,6 +62,7 @@ fn run() -> Result<(), Failure> {
         "deb" => deb::run(&workspace::root()?),
         "gnu-cp" => gnu_cp::run(&workspace::root()?),
         "fuzz" => fuzz::run(&workspace::root()?),
+        "python" => python::run(&workspace::root()?, python::Profile::Dev),
         "test" => suite::run(&workspace::root()?, suite::Scope::Usual),
         "tools" => tools::run(),
         _ => Err(Failure::Usage),
