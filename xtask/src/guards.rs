@@ -54,7 +54,9 @@ pub(crate) fn check(root: &Path) -> Result<(), Failure> {
 fn sources(root: &Path) -> Result<Vec<PathBuf>, Failure> {
     let mut found = Vec::new();
     for folder in workspace::crate_folders(root)? {
-        found.extend(workspace::sources(&folder)?);
+        let mut files = workspace::files(&folder)?;
+        files.retain(|path| path.extension().is_some_and(|extension| extension == "rs" || extension == "py"));
+        found.extend(files);
     }
     Ok(found)
 }
@@ -63,7 +65,9 @@ impl Known {
     fn add(&mut self, file: &str, source: &str) {
         self.files.push(file.to_owned());
         for line in source.lines() {
-            if let Some((_, rest)) = line.split_once("fn ")
+            // Python's tests are guards, too.
+            let definition = line.split_once("fn ").or_else(|| line.trim_start().split_once("def "));
+            if let Some((_, rest)) = definition
                 && let Some((name, _)) = rest.split_once(['(', '<'])
             {
                 self.functions.push(Function { file: file.to_owned(), name: name.to_owned() });

@@ -5,6 +5,7 @@
 mod atomic;
 mod copier;
 mod faults;
+mod kinds;
 mod model;
 mod names;
 mod provenance;

@@ -9,6 +9,7 @@ use ferry_copy::{
     Copied, Dereference, Digest, Explained, Failure, Hashed, Item, Observer, Options, Preserve, Progress,
     Question, Summary, Unfinished,
 };
+use ferry_io::Name;
 use ferry_io::sim::World;
 
 /// Reports of a run.
@@ -31,6 +32,10 @@ impl Told {
 }
 
 impl Observer for Told {
+    fn leaves_out(&self, _: &Path, name: &Name) -> bool {
+        name.as_bytes() == b"left out"
+    }
+
     fn copied(&self, _: &Copied<'_>) {}
 
     fn removed(&self, _: &Path) {}

@@ -5,7 +5,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use ferry_io::{Backend, Options, protect, run, sleep};
+use ferry_io::{Backend, Options, StopHandle, protect, run, sleep};
 use rustix::process::Signal;
 
 const CHILD: &str = "FERRY_IO_SIGNAL_CHILD";
@@ -15,7 +15,8 @@ const CHILD: &str = "FERRY_IO_SIGNAL_CHILD";
 fn the_child_waits_for_a_signal() {
     let Ok(part) = std::env::var(CHILD) else { return };
     let backend = if part == "uring" { Backend::Uring } else { Backend::Posix };
-    let options = Options { backend, ..Options::default() };
+    let embedded = (part == "embedded").then(StopHandle::new);
+    let options = Options { backend, embedded, ..Options::default() };
     let ran = run(&options, async |io| {
         io.stop_on_signals().expect("signals can be caught");
         match part.as_str() {
@@ -99,4 +100,28 @@ fn the_first_signal_while_the_run_stops_by_itself_is_not_a_second() {
 fn an_ignored_signal_stays_ignored() {
     let (said, ended) = signalled("ignoring", Signal::INT).expect("the backend is there");
     assert!(said.contains("slept true signal None") && ended.success(), "{said} {ended}");
+}
+
+#[test]
+fn a_run_that_is_a_part_of_a_program_leaves_it_its_signals_and_its_umask() {
+    let (_, ended) = signalled("embedded", Signal::INT).expect("the backend is there");
+    assert_eq!(ended.signal(), Some(libc::SIGINT));
+    let options = Options { embedded: Some(StopHandle::new()), ..Options::default() };
+    let (umask, _) = run(&options, async |io| io.umask()).expect("the backend is there");
+    let (other, _) = run(&Options::default(), async |io| io.umask()).expect("the backend is there");
+    assert_eq!(umask, other);
+}
+
+#[test]
+fn a_stop_handle_cancels_a_run_from_another_thread() {
+    let stop = StopHandle::new();
+    let options = Options { embedded: Some(stop.clone()), ..Options::default() };
+    let stopper = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(50));
+        stop.stop();
+    });
+    let (slept, _) =
+        run(&options, async |_| sleep(Duration::from_secs(60)).await).expect("the backend is there");
+    assert!(slept.is_err_and(|error| error.is_cancelled()));
+    stopper.join().expect("it only stops");
 }

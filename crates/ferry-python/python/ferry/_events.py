@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass, field
-from typing import Any, Mapping, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Mapping, Optional, Tuple, Union
 
 
 def _path(value: Any) -> str:
@@ -195,7 +195,7 @@ def _end(value: Mapping[str, Any]) -> End:
     return End(value["result"], value["seconds"], totals)
 
 
-_READ = {
+_READ: Dict[str, Callable[[Mapping[str, Any]], Event]] = {
     "start": _start,
     "action": _action,
     "copied": _copied,
@@ -219,5 +219,4 @@ def read(value: Mapping[str, Any]) -> Event:
         values = {name: value[name] for name in value if name not in ("path", "kind", "message")}
         return Difference(_unescaped(value["path"]), value["kind"], value["message"], values)
     ((name, inner),) = value.items()
-    event: Event = _READ[name](inner)
-    return event
+    return _READ[name](inner)

@@ -12,7 +12,7 @@ import shutil
 import stat
 import sys
 import threading
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Optional, Set, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Optional, Set, Tuple, TypeVar, Union
 
 from . import _core
 from ._results import CopyResult, Refused
@@ -23,30 +23,33 @@ if TYPE_CHECKING:
 _Str = Union[str, os.PathLike[str]]
 _Bytes = Union[bytes, os.PathLike[bytes]]
 _Path = Union[_Str, _Bytes]
+_D = TypeVar("_D", bound=_Path)
 _Ignore = Optional[Callable[[Any, List[Any]], Iterable[Any]]]
 _Reason = Tuple[Any, Any, str]
 
 # shutil's functions as they were before any of them was replaced.
-_copytree = shutil.copytree
-_copyfile = shutil.copyfile
-_copy = shutil.copy
-_copy2 = shutil.copy2
+_copytree: Callable[..., Any] = shutil.copytree
+_copyfile: Callable[..., Any] = shutil.copyfile
+_copy: Callable[..., Any] = shutil.copy
+_copy2: Callable[..., Any] = shutil.copy2
 
 
 class _Unsupported(Exception):
     """The engine has no such operation; the message says why."""
 
 
-def copyfile(src: _Path, dst: _Path, *, follow_symlinks: bool = True) -> _Path:
+def copyfile(src: _Path, dst: _D, *, follow_symlinks: bool = True) -> _D:
     """Copies a file's bytes, as `shutil.copyfile` does, and returns `dst`."""
     try:
-        source, target = os.fspath(src), os.fspath(dst)
+        source, target = _plain(src), _plain(dst)
         base, name = os.path.split(target)
     except TypeError:
-        return _copyfile(src, dst, follow_symlinks=follow_symlinks)  # type: ignore[type-var]
+        _copyfile(src, dst, follow_symlinks=follow_symlinks)
+        return dst
     is_link = not follow_symlinks and os.path.islink(source)
     if is_link or not name or name in (".", "..", b".", b"..") or not source:
-        return _copyfile(src, dst, follow_symlinks=follow_symlinks)  # type: ignore[type-var]
+        _copyfile(src, dst, follow_symlinks=follow_symlinks)
+        return dst
     sys.audit("shutil.copyfile", src, dst)
     _refuse(src, dst)
     run = _core.start_file(os.fsencode(source), os.fsencode(base) or b".", os.fsencode(name))
@@ -57,6 +60,11 @@ def copyfile(src: _Path, dst: _Path, *, follow_symlinks: bool = True) -> _Path:
     if failures:
         raise _exception(failures[0], source, target)
     return dst
+
+
+def _plain(path: Any) -> Any:
+    """Returns a path as text or bytes."""
+    return os.fspath(path)
 
 
 def _refuse(src: Any, dst: Any) -> None:
@@ -85,7 +93,7 @@ def copy(src: _Path, dst: _Path, *, follow_symlinks: bool = True) -> Any:
     """Copies a file's bytes and mode, as `shutil.copy` does, and returns the path of the copy."""
     dst = _beneath(src, dst)
     copyfile(src, dst, follow_symlinks=follow_symlinks)
-    shutil.copymode(src, dst, follow_symlinks=follow_symlinks)  # type: ignore[type-var]
+    shutil.copymode(src, dst, follow_symlinks=follow_symlinks)
     return dst
 
 
@@ -93,19 +101,19 @@ def copy2(src: _Path, dst: _Path, *, follow_symlinks: bool = True) -> Any:
     """Copies a file's bytes and attributes, as `shutil.copy2` does, and returns the path of the copy."""
     dst = _beneath(src, dst)
     copyfile(src, dst, follow_symlinks=follow_symlinks)
-    shutil.copystat(src, dst, follow_symlinks=follow_symlinks)  # type: ignore[type-var]
+    shutil.copystat(src, dst, follow_symlinks=follow_symlinks)
     return dst
 
 
 def copytree(
     src: _Path,
-    dst: _Path,
+    dst: _D,
     symlinks: bool = False,
     ignore: _Ignore = None,
     copy_function: Callable[[Any, Any], object] = copy2,
     ignore_dangling_symlinks: bool = False,
     dirs_exist_ok: bool = False,
-) -> Any:
+) -> _D:
     """Copies a tree as `shutil.copytree` does, and returns `dst`.
 
     If paths fail, `shutil.Error` is raised at the end, with a list of source, target and reason. Ctrl-C ends the copy;
@@ -115,15 +123,9 @@ def copytree(
     try:
         run = tree.start(copy_function, events=False, each_entry=False)
     except _Unsupported:
-        return _copytree(
-            src,  # type: ignore[type-var]
-            dst,
-            symlinks,
-            ignore,
-            _OWN.get(copy_function, copy_function),
-            ignore_dangling_symlinks,
-            dirs_exist_ok,
-        )
+        function = _OWN.get(copy_function, copy_function)
+        _copytree(src, dst, symlinks, ignore, function, ignore_dangling_symlinks, dirs_exist_ok)
+        return dst
     run.finish()
     refused, told = run.outcome()
     if refused is not None:
@@ -308,15 +310,16 @@ def patch_shutil() -> Iterator[None]:
     global _patches
     with _patching:
         _patches += 1
-        shutil.copytree = copytree  # type: ignore[assignment]
-        shutil.copyfile = copyfile  # type: ignore[assignment]
-        shutil.copy = copy  # type: ignore[assignment]
-        shutil.copy2 = copy2  # type: ignore[assignment]
+        _put(copytree, copyfile, copy, copy2)
     try:
         yield
     finally:
         with _patching:
             _patches -= 1
             if _patches == 0:
-                shutil.copytree, shutil.copyfile = _copytree, _copyfile
-                shutil.copy, shutil.copy2 = _copy, _copy2
+                _put(_copytree, _copyfile, _copy, _copy2)
+
+
+def _put(*functions: Callable[..., Any]) -> None:
+    for name, function in zip(("copytree", "copyfile", "copy", "copy2"), functions):
+        setattr(shutil, name, function)
