@@ -103,7 +103,7 @@ pub(crate) fn preload(run: &Run, folder: &Folder) -> Option<Preload> {
         && options.make == Make::Copy
         && options.sparse != Sparse::Always
         && options.existing != Existing::Ask
-        && !options.copy_contents
+        && !(options.copy_contents || options.filtered)
         && !run.clones_small_files(parent);
     let is_new = parent.facts().is_some_and(|facts| facts.is_new);
     let is_local = parent.abilities().is_some_and(|known| !known.close_may_fail());

@@ -9,7 +9,7 @@ use std::task::Poll;
 use super::*;
 use crate::error::{Error, Result, SetupError};
 use crate::{
-    Backend, Dir, File, Io, Name, OpenHow, Options, RouteChoice, Scope, give_way, run, scope, sleep,
+    Backend, Dir, File, Io, Name, OpenHow, Options, Preload, RouteChoice, Scope, give_way, run, scope, sleep,
 };
 
 /// Cancellations on one backend, and of one run.
@@ -46,7 +46,10 @@ async fn operation(number: u64, io: &Io, folder: &Dir, file: &File) -> Result<()
             file.write_all_at(block, offset).await.1?;
         }
         3 => drop(folder.load(&name("file"), io.block().await?, true).await?),
-        4 => drop(folder.enter(&name("inner")).await?),
+        4 => {
+            let plan = Preload { xattrs: true, alone: true, largest: 4096, at_once: 4 };
+            drop(folder.enter(&name("inner"), Some(plan)).await?);
+        }
         5 => drop(folder.stat_entry(&name("file"), false).await?),
         6 => {
             let open = folder.open(&name("file"), OpenHow::write()).await?;

@@ -188,6 +188,8 @@ fn options(numbers: &mut SplitMix64, world: World) -> Options {
         verify: flip(10),
         digest: flip(10).then_some(Algorithm::Blake3),
         resume: None,
+        strict_kinds: false,
+        filtered: false,
     }
 }
 
