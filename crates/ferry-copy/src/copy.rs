@@ -42,22 +42,37 @@ pub fn run_from(
     let (summary, stats) = ferry_io::run(io_options, async |io: Io| {
         // Without handlers a signal kills the process, as it does cp.
         io.stop_on_signals().ok();
-        let descriptors = io.descriptors();
-        let run =
-            Arc::new(Run::new((io, descriptors), paths, options.clone(), Arc::clone(&progress), observer));
-        run.operands.expect(items.len(), options.fsync);
-        run.walk_grows(items.len() as u64);
-        for item in &items {
-            if run.io.is_stopped() {
-                break;
-            }
-            copy_item(&run, item).await;
-        }
-        progress.walk_ended.store(true, Ordering::Release);
-        sync::filesystems(&run).await;
-        run.summary()
+        run_in(&io, paths, &items, options, progress, observer).await
     })?;
     Ok(Summary { wall: stats.wall, io: stats, ..summary })
+}
+
+/// Copies every item as [`run_from`] does, within a run of the runtime that the caller has begun. It installs no signal
+/// handlers: [`Io::stop`], from any thread, ends the copy early in the same way. Dropping the future instead leaves
+/// incomplete targets behind.
+///
+/// [`Summary::wall`] and [`Summary::io`] keep their defaults, because [`ferry_io::run`] returns both.
+pub async fn run_in(
+    io: &Io,
+    paths: Paths,
+    items: &[Item],
+    options: &Options,
+    progress: Arc<Progress>,
+    observer: Arc<dyn Observer>,
+) -> Summary {
+    let (io, descriptors) = (io.clone(), io.descriptors());
+    let run = Arc::new(Run::new((io, descriptors), paths, options.clone(), Arc::clone(&progress), observer));
+    run.operands.expect(items.len(), options.fsync);
+    run.walk_grows(items.len() as u64);
+    for item in items {
+        if run.io.is_stopped() {
+            break;
+        }
+        copy_item(&run, item).await;
+    }
+    progress.walk_ended.store(true, Ordering::Release);
+    sync::filesystems(&run).await;
+    run.summary()
 }
 
 async fn copy_item(run: &Arc<Run>, item: &Item) {

@@ -13,7 +13,7 @@ use crate::digest::Digest;
 /// Receiver of each event as it happens, called from any worker's thread.
 pub trait Observer: Send + Sync {
     /// An entry was copied; only called with [`crate::Options::verbose`].
-    fn copied(&self, copied: &Copied<'_>);
+    fn copied(&self, _copied: &Copied<'_>) {}
     /// Returns true if an entry of a source folder is not copied; only called with [`crate::Options::filtered`].
     fn leaves_out(&self, _folder: &Path, _name: &Name) -> bool {
         false
@@ -23,14 +23,16 @@ pub trait Observer: Send + Sync {
     /// An operand equals an earlier one and has the same target: it is not copied again.
     fn repeated(&self, _source: &Path, _is_folder: bool) {}
     /// An existing target was removed to be replaced; only called with [`crate::Options::verbose`].
-    fn removed(&self, target: &Path);
+    fn removed(&self, _target: &Path) {}
     /// A copy failed, and its backup got the target's name back; only called with [`crate::Options::verbose`].
-    fn taken_back(&self, backup: &Path, target: &Path);
+    fn taken_back(&self, _backup: &Path, _target: &Path) {}
     /// Returns true if the user wants the target replaced; only called with [`crate::Existing::Ask`], by one thread. It
     /// may wait for the answer until `is_over` returns true.
-    fn agrees(&self, target: &Path, question: Question, is_over: &dyn Fn() -> bool) -> bool;
+    fn agrees(&self, _target: &Path, _question: Question, _is_over: &dyn Fn() -> bool) -> bool {
+        false
+    }
     /// The bytes of a file were copied; only called with [`crate::Options::explain`].
-    fn explained(&self, explained: &Explained<'_>);
+    fn explained(&self, _explained: &Explained<'_>) {}
     /// One path failed; the run goes on.
     fn failed(&self, failure: &Failure);
     /// A target is left incomplete, after its failure was reported or because the run was interrupted.
@@ -429,7 +431,7 @@ pub struct Summary {
     pub failed: u64,
     /// Existing targets left incomplete, and incomplete new ones that could not be removed.
     pub unfinished: u64,
-    /// Set if a signal ended the run.
+    /// Set if a signal or [`ferry_io::Io::stop`] ended the run.
     pub interrupted: bool,
     /// Set if a full filesystem ended the run.
     pub out_of_space: bool,

@@ -12,8 +12,8 @@ use std::process::Command;
 use crate::random::filesystem::Filesystem;
 use crate::scene::{FERRY, is_root, skip, text};
 
-/// Paths opened once: the root for absolute paths, and the count of open descriptors.
-const ONCE: [&str; 2] = ["/", "/proc/self/fd"];
+/// Paths opened once: the root for absolute paths, the count of open descriptors, and the umask.
+const ONCE: [&str; 3] = ["/", "/proc/self/fd", "/proc/thread-self/status"];
 
 /// Paths that glibc's allocator reads at any time: the number of processors, and the overcommit mode.
 const LIBRARYS: [&str; 2] = ["/sys/devices/system/cpu/online", "/proc/sys/vm/overcommit_memory"];
