@@ -23,6 +23,7 @@ const USAGE: &str = "usage: cargo xtask TASK
   check-imports    check imports between crates and between files, and that only ferry-io has unsafe code or names io_uring
   check-imports --graph CRATE
                    print the imports between a crate's files, its cycles, and the imports that close them
+  compare          check and test the package compare, which has ferry-io beside other runtimes, and a service on tokio
   deb              build the Debian package and print its path
   fuzz             run each fuzz target for half a minute
   gnu-cp           build the newest GNU cp, with which tests compare ferry, unless it is built

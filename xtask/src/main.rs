@@ -2,6 +2,7 @@
 
 mod architecture;
 mod bench;
+mod compare;
 mod confinement;
 mod cycles;
 mod deb;
@@ -54,6 +55,7 @@ fn run() -> Result<(), Failure> {
     };
     match task {
         "bench" => bench::run(&workspace::root()?),
+        "compare" => compare::run(&workspace::root()?),
         "check-architecture" => architecture::check(&workspace::root()?),
         "check-guards" => guards::check(&workspace::root()?),
         "check-imports" => imports::check(&workspace::root()?),
