@@ -1,6 +1,9 @@
 //! Data about files: kinds, attributes and listings.
 
+use std::ffi::{CStr, CString};
+
 use rustix::fs::{FileType, RawMode, RenameFlags, Statx, StatxFlags, StatxTimestamp, makedev};
+use rustix::io::Errno;
 
 use crate::name::Name;
 
@@ -216,7 +219,33 @@ pub struct Entries {
 }
 
 /// An extended attribute (xattr(7)): name and value.
-pub type Xattr = (std::ffi::CString, Vec<u8>);
+pub type Xattr = (CString, Vec<u8>);
+
+/// Returns the names in a list of extended attributes, in which a NUL ends each.
+pub(crate) fn names_in(list: &[u8]) -> impl Iterator<Item = &CStr> {
+    list.split_inclusive(|&byte| byte == 0).filter_map(|name| CStr::from_bytes_with_nul(name).ok())
+}
+
+/// Returns true if an attribute was removed since it was listed, or if this user may not read it.
+pub(crate) fn is_no_value(errno: Errno) -> bool {
+    matches!(errno, Errno::NODATA | Errno::PERM | Errno::ACCESS)
+}
+
+/// Returns those of the named attributes that have a value for this user.
+pub(crate) fn readable<'a>(
+    names: impl Iterator<Item = &'a CStr>,
+    mut get: impl FnMut(&CStr) -> Result<Vec<u8>, Errno>,
+) -> Result<Vec<Xattr>, Errno> {
+    let mut found = Vec::new();
+    for name in names {
+        match get(name) {
+            Ok(value) => found.push((name.to_owned(), value)),
+            Err(errno) if is_no_value(errno) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(found)
+}
 
 /// Mode of a new file that is made from another: 0 to 0o7777.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

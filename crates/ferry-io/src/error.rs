@@ -19,6 +19,7 @@ pub enum Operation {
     Truncate,
     Sync,
     List,
+    Examine,
     MakeDirectory,
     Symlink,
     ReadLink,
@@ -41,7 +42,7 @@ pub enum Operation {
 
 impl Operation {
     /// All kinds, in the order of the counters.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 30] = [
         Self::Open,
         Self::Stat,
         Self::Read,
@@ -53,6 +54,7 @@ impl Operation {
         Self::Truncate,
         Self::Sync,
         Self::List,
+        Self::Examine,
         Self::MakeDirectory,
         Self::Symlink,
         Self::ReadLink,
@@ -88,6 +90,7 @@ impl Operation {
             Self::Truncate => "truncate",
             Self::Sync => "sync",
             Self::List => "list",
+            Self::Examine => "examine",
             Self::MakeDirectory => "mkdir",
             Self::Symlink => "symlink",
             Self::ReadLink => "readlink",

@@ -25,15 +25,15 @@ const SLOW_NAMES: usize = 8;
 type Examined = std::result::Result<Facts, Errno>;
 
 impl Dir {
-    /// Examines several entries in one request, in the order of `names`. With `compared`, texts of links and extended attributes
+    /// Examines several entries in one request, in the order of `names`. With `details`, texts of links and extended attributes
     /// are read, too. If they can't be read, or are too many, they are missing; the caller then asks for each apart.
     ///
     /// Each entry has its own error, of fstatat(2).
     ///
     /// # Errors
     /// If the scope is cancelled.
-    pub async fn examine(&self, names: Vec<Name>, compared: bool) -> Result<Vec<Examined>> {
-        let op = Op::Examine { dir: Arc::clone(&self.fd), names, compared };
+    pub async fn examine(&self, names: Vec<Name>, details: bool) -> Result<Vec<Examined>> {
+        let op = Op::Examine { dir: Arc::clone(&self.fd), names, details };
         expect_outcome!(submit(op).await.1, Outcome::Examined(found) => found)
     }
 

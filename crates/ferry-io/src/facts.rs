@@ -5,7 +5,7 @@ use rustix::io::Errno;
 use crate::entry::{FileKind, Stat, Xattr};
 use crate::name::Name;
 
-/// Attributes of an entry, and what else it is compared by.
+/// Attributes of an entry, and its details: text of a link, extended attributes.
 #[derive(Debug)]
 pub struct Facts {
     /// Attributes of the entry itself; a link is not followed.
@@ -30,8 +30,8 @@ fn bytes_of(xattrs: &[Xattr]) -> usize {
     xattrs.iter().map(|(name, value)| name.as_bytes().len() + value.len()).sum()
 }
 
-/// Reads what entries are compared by, with one backend's calls.
-pub(crate) trait Compared {
+/// Reads facts of an entry, with one backend's calls.
+pub(crate) trait FactCalls {
     fn stat(&mut self, name: &Name) -> Result<Stat, Errno>;
     fn text(&mut self, name: &Name) -> Result<Vec<u8>, Errno>;
     fn xattrs(&mut self, name: &Name) -> Result<Vec<Xattr>, Errno>;
@@ -39,14 +39,14 @@ pub(crate) trait Compared {
 
 /// Examines entries.
 pub(crate) fn examine(
-    calls: &mut impl Compared,
+    calls: &mut impl FactCalls,
     names: &[Name],
-    compared: bool,
+    details: bool,
 ) -> Vec<Result<Facts, Errno>> {
     let mut room = XATTR_BYTES;
     let one = |name: &Name| {
         let mut facts = Facts::of(calls.stat(name)?);
-        if compared {
+        if details {
             if facts.stat.kind == FileKind::Symlink {
                 facts.text = calls.text(name).ok();
             }

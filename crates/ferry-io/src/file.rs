@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use crate::buffers::Block;
 use crate::choose::Ways;
 use crate::descriptor::{Descriptor, File};
-use crate::entry::{Stat, Times, Xattr};
+use crate::entry::{Stat, Times, Xattr, is_no_value, names_in};
 use crate::error::{Error, Operation, Result};
 use crate::op::{AT_POSITION, FileOrEntry, Op, Outcome, Sync, expect_outcome};
 use crate::sys;
@@ -33,13 +33,11 @@ pub(crate) async fn xattrs_of(place: FileOrEntry) -> Result<Vec<Xattr>> {
         answer => answer?,
     };
     let mut found = Vec::new();
-    for name in names.split_inclusive(|&b| b == 0) {
-        let Ok(name) = CStr::from_bytes_with_nul(name) else { continue };
+    for name in names_in(&names) {
         let op = Op::GetXattr { place: place.clone(), name: name.to_owned() };
         match expect_outcome!(submit(op).await.1, Outcome::Bytes(value) => value) {
             Ok(value) => found.push((name.to_owned(), value)),
-            // Removed since the listing, or not readable.
-            Err(e) if e.is(Errno::NODATA) || e.is(Errno::PERM) || e.is(Errno::ACCESS) => {}
+            Err(error) if error.as_errno().is_some_and(is_no_value) => {}
             Err(error) => return Err(error),
         }
     }

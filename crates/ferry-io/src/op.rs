@@ -69,9 +69,9 @@ pub(crate) enum Op {
     List { dir: Fd, from: Option<u64> },
     /// `Entered`. Opens a folder and lists its first entries. On the pool, also reads its small files.
     Enter { dir: Fd, name: Name, preload: Option<Preload> },
-    /// `Examined`, one for each name. Attributes of several entries of one folder; with `compared`, everything else by which
-    /// entries are compared.
-    Examine { dir: Fd, names: Vec<Name>, compared: bool },
+    /// `Examined`, one for each name. Attributes of several entries of one folder; with `details`, also texts of links and
+    /// extended attributes.
+    Examine { dir: Fd, names: Vec<Name>, details: bool },
     /// `Done`.
     MakeDirectory { dir: Fd, name: Name, mode: Mode },
     /// `Done`.
@@ -244,7 +244,7 @@ impl Op {
     pub(crate) fn operation(&self) -> Operation {
         match self {
             Self::Open { .. } | Self::OpenUnnamed { .. } => Operation::Open,
-            Self::Stat { .. } | Self::Examine { .. } => Operation::Stat,
+            Self::Stat { .. } => Operation::Stat,
             Self::Read { .. } | Self::ReadVectored { .. } => Operation::Read,
             Self::Write { .. } | Self::WriteVectored { .. } => Operation::Write,
             Self::CopyRange { .. } | Self::CopyPieces { .. } => Operation::CopyRange,
@@ -254,6 +254,7 @@ impl Op {
             Self::Truncate { .. } => Operation::Truncate,
             Self::Sync { .. } => Operation::Sync,
             Self::List { .. } | Self::Enter { .. } => Operation::List,
+            Self::Examine { .. } => Operation::Examine,
             Self::MakeDirectory { .. } => Operation::MakeDirectory,
             Self::Symlink { .. } => Operation::Symlink,
             Self::ReadLink { .. } => Operation::ReadLink,

@@ -230,7 +230,7 @@ impl Router {
 
     /// Returns true if entries that are examined on this filesystem have to be waited for.
     pub(crate) fn waits_for_entries(&self, device: u64) -> bool {
-        self.window_of(device, Operation::Stat).waited.get().count_ones() >= SLOW_OF_WINDOW
+        self.window_of(device, Operation::Examine).waited.get().count_ones() >= SLOW_OF_WINDOW
     }
 
     /// Returns true if asking pays, or is to be tried again.

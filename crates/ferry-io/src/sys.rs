@@ -83,7 +83,7 @@ pub(crate) fn perform(op: &mut Op, patience: Patience) -> Result<Outcome, Errno>
         Op::Sync { file, how } => sync(file.fd(), *how).map(done),
         Op::List { dir, from } => list::entries(dir.fd(), *from).map(Outcome::Entries),
         Op::Enter { dir, name, .. } => list::enter(dir.fd(), name, patience),
-        Op::Examine { dir, names, compared } => Ok(examine::examine(dir.fd(), names, *compared)),
+        Op::Examine { dir, names, details } => Ok(examine::examine(dir.fd(), names, *details)),
         Op::MakeDirectory { dir, name, mode } => make_directory(dir.fd(), name, *mode).map(done),
         Op::Symlink { dir, name, target } => {
             call(|| rustix::fs::symlinkat(target.as_c_str(), dir.fd(), name.as_c_str())).map(done)

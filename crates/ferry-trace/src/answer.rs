@@ -135,6 +135,7 @@ impl Activity {
             | Kind::Allocate
             | Kind::Truncate
             | Kind::List
+            | Kind::Examine
             | Kind::MakeDirectory
             | Kind::Symlink
             | Kind::ReadLink

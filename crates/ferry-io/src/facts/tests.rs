@@ -9,7 +9,7 @@ struct Scripted {
     listed: usize,
 }
 
-impl Compared for Scripted {
+impl FactCalls for Scripted {
     fn stat(&mut self, name: &Name) -> Result<Stat, Errno> {
         if name.as_bytes() == b"missing" {
             return Err(Errno::NOENT);

@@ -44,7 +44,7 @@ fn entries_that_are_waited_for_are_examined_a_few_at_a_time() {
     let router = router(RouteChoice::Auto, true);
     let folder = std::fs::File::open("/").unwrap();
     let examine =
-        Op::Examine { dir: Arc::new(Descriptor::Real(folder.into())), names: Vec::new(), compared: true };
+        Op::Examine { dir: Arc::new(Descriptor::Real(folder.into())), names: Vec::new(), details: true };
     let device = examine.device();
     router.observe(&examine, true);
     assert!(!router.waits_for_entries(device), "one is chance");

@@ -125,9 +125,7 @@ impl<'a> Answering<'a> {
                 Ok(Outcome::Descriptor(self.descriptor(handle)))
             }
             Op::Enter { dir, name, .. } => self.enter(dir, name),
-            Op::Examine { dir, names, compared } => {
-                Ok(Outcome::Examined(self.examine(dir, names, *compared)))
-            }
+            Op::Examine { dir, names, details } => Ok(Outcome::Examined(self.examine(dir, names, *details))),
             Op::Load { dir, name, xattrs, alone, block, opened, .. } => {
                 let loaded = self.load(dir, name, (*xattrs, *alone), block, opened)?;
                 Ok(Outcome::Loaded(Box::new(loaded)))

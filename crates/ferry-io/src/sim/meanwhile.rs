@@ -30,6 +30,11 @@ impl Meanwhile {
         plan.deeds.push((at, deed));
     }
 
+    /// Returns the number of calls made so far.
+    pub(super) fn calls(&self) -> u64 {
+        self.plan.lock().unwrap_or_else(PoisonError::into_inner).calls
+    }
+
     /// Counts a call and returns the deeds due before it.
     pub(super) fn due(&self) -> Vec<Deed> {
         let mut plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);

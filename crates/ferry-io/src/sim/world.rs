@@ -175,6 +175,12 @@ impl World {
         self
     }
 
+    /// Returns the number of calls that programs have made in this world.
+    #[must_use]
+    pub fn calls(&self) -> u64 {
+        self.inner.meanwhile.calls()
+    }
+
     /// Stops the last run, as SIGINT does.
     pub fn stop(&self) {
         self.inner.meanwhile.stop();

@@ -7,7 +7,7 @@ use super::attributes::read_link_at;
 use super::{call, xattr};
 use crate::confine::at_flags;
 use crate::entry::{Stat, Xattr};
-use crate::facts::{self, Compared};
+use crate::facts::{self, FactCalls};
 use crate::name::Name;
 use crate::op::Outcome;
 
@@ -17,7 +17,7 @@ struct Calls<'a> {
     expects_none: bool,
 }
 
-impl Compared for Calls<'_> {
+impl FactCalls for Calls<'_> {
     fn stat(&mut self, name: &Name) -> Result<Stat, Errno> {
         let stat = call(|| rustix::fs::statat(self.dir, name.as_c_str(), at_flags(false)))?;
         Ok(Stat::from_kernel(&stat))
@@ -38,6 +38,6 @@ impl Compared for Calls<'_> {
 }
 
 /// Examines entries of a folder ([`crate::Dir::examine`]).
-pub(super) fn examine(dir: BorrowedFd<'_>, names: &[Name], compared: bool) -> Outcome {
-    Outcome::Examined(facts::examine(&mut Calls { dir, expects_none: true }, names, compared))
+pub(super) fn examine(dir: BorrowedFd<'_>, names: &[Name], details: bool) -> Outcome {
+    Outcome::Examined(facts::examine(&mut Calls { dir, expects_none: true }, names, details))
 }

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 use super::{Newer, call, checked};
 use crate::confine::at_bits;
-use crate::entry::Xattr;
+use crate::entry::{Xattr, names_in, readable};
 use crate::name::Name;
 use crate::op::FileOrEntry;
 
@@ -39,22 +39,9 @@ pub(super) fn all(file: BorrowedFd<'_>) -> Result<Vec<Xattr>, Errno> {
         Err(Errno::OPNOTSUPP) => return Ok(Vec::new()),
         answer => answer?,
     };
-    values_of(&names, |name| get_open(file, name))
-}
-
-/// Returns the readable attributes of the names in a list.
-fn values_of(names: &[u8], get: impl Fn(&CStr) -> Result<Vec<u8>, Errno>) -> Result<Vec<Xattr>, Errno> {
-    let mut found = Vec::new();
-    for name in names.split_inclusive(|&b| b == 0) {
-        let Ok(name) = CStr::from_bytes_with_nul(name) else { continue };
-        match get(name) {
-            Ok(value) => found.push((name.to_owned(), value)),
-            // Removed since the listing, or not readable for this user.
-            Err(Errno::NODATA | Errno::PERM | Errno::ACCESS | Errno::OPNOTSUPP) => {}
-            Err(errno) => return Err(errno),
-        }
-    }
-    Ok(found)
+    // Some are listed although the filesystem does not support them.
+    let missing = |errno| if errno == Errno::OPNOTSUPP { Errno::NODATA } else { errno };
+    readable(names_in(&names), |name| get_open(file, name).map_err(missing))
 }
 
 /// Returns every readable attribute of an entry; none if the filesystem has none. A link is not followed.
@@ -64,8 +51,7 @@ pub(super) fn of_entry(dir: BorrowedFd<'_>, name: &Name) -> Result<Vec<Xattr>, E
         answer => answer?,
     };
     // A value that is listed but unsupported is an error, which the caller meets again.
-    let unlike = |errno| if errno == Errno::OPNOTSUPP { Errno::IO } else { errno };
-    values_of(&names, |attribute| get_entry(dir, name, attribute).map_err(unlike))
+    readable(names_in(&names), |attribute| get_entry(dir, name, attribute))
 }
 
 /// Returns true if an entry has no attributes. Without a buffer the kernel allocates none either; it answers with the size

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ferry_io::{Dir, Errno, Error, FileKind, OpenHow, Time, Times, for_each};
+use ferry_io::{Dir, Errno, Error, FileKind, OpenHow, Operation, Time, Times, for_each};
 
 use super::place::{errno, everywhere, name, pattern};
 
@@ -86,6 +86,24 @@ fn entries_that_are_examined_together_have_their_own_facts_and_errors() {
             Ok(())
         });
         done.expect("they are examined");
+    });
+}
+
+#[test]
+fn entries_that_are_examined_together_count_as_an_operation_of_their_own() {
+    everywhere(|place| {
+        place.make_file("file", b"bytes");
+        let names = vec![name("file"), name("none")];
+        let (found, stats) = place.run_with(&place.options(), async |_, folder| {
+            folder.examine(names, true).await.map(|found| found.len())
+        });
+        assert_eq!(found, Ok(2));
+        let count = |operation: Operation| stats.operations[operation as usize].iter().sum::<u64>();
+        assert_eq!((count(Operation::Examine), count(Operation::Stat)), (1, 0));
+        let named = stats.named();
+        let is_named =
+            |(name, count): &(String, u64)| name.starts_with("operations_by_kind.examine.") && *count == 1;
+        assert!(named.iter().any(is_named), "{named:?}");
     });
 }
 

@@ -1,12 +1,12 @@
 //! Owners, modes, times and extended attributes.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 
 use rustix::io::Errno;
 
 use super::Answering;
 use crate::descriptor::Fd;
-use crate::entry::{FileKind, Times, Xattr};
+use crate::entry::{FileKind, Times, Xattr, readable};
 use crate::error::Operation;
 use crate::name::Name;
 use crate::op::FileOrEntry;
@@ -84,17 +84,11 @@ impl Answering<'_> {
             return Ok(Vec::new());
         }
         let names: Vec<_> = self.disk.inode(number)?.xattrs.keys().cloned().collect();
-        let mut found = Vec::new();
-        for name in names {
+        readable(names.iter().map(CString::as_c_str), |name| {
             self.next_call();
             self.meet_fault(Operation::GetXattr, &[file.as_bytes()])?;
-            match self.value_of(self.disk.inode(number)?, &name) {
-                Ok(value) => found.push((name, value)),
-                Err(Errno::NODATA | Errno::PERM | Errno::ACCESS) => {}
-                Err(errno) => return Err(errno),
-            }
-        }
-        Ok(found)
+            self.value_of(self.disk.inode(number)?, name)
+        })
     }
 
     fn value_of(&self, inode: &Inode, name: &CStr) -> Result<Vec<u8>, Errno> {

@@ -1,13 +1,11 @@
 //! Several entries of one folder in one request: other processes may act between its calls.
 
-use std::ffi::CStr;
-
 use rustix::io::Errno;
 
 use super::Answering;
 use crate::descriptor::Fd;
-use crate::entry::{Stat, Xattr};
-use crate::facts::{self, Compared, Facts};
+use crate::entry::{Stat, Xattr, names_in, readable};
+use crate::facts::{self, FactCalls, Facts};
 use crate::name::Name;
 use crate::op::FileOrEntry;
 
@@ -22,7 +20,7 @@ impl Calls<'_, '_> {
     }
 }
 
-impl Compared for Calls<'_, '_> {
+impl FactCalls for Calls<'_, '_> {
     fn stat(&mut self, name: &Name) -> Result<Stat, Errno> {
         self.answering.next_call();
         self.answering.stat(&self.place(name), (false, false))
@@ -40,22 +38,15 @@ impl Compared for Calls<'_, '_> {
             Err(Errno::OPNOTSUPP) => return Ok(Vec::new()),
             names => names?,
         };
-        let mut found = Vec::new();
-        for name in names.split_inclusive(|&byte| byte == 0) {
-            let Ok(name) = CStr::from_bytes_with_nul(name) else { continue };
+        readable(names_in(&names), |name| {
             self.answering.next_call();
-            match self.answering.get_xattr(&place, name) {
-                Ok(value) => found.push((name.to_owned(), value)),
-                Err(Errno::NODATA | Errno::PERM | Errno::ACCESS) => {}
-                Err(errno) => return Err(errno),
-            }
-        }
-        Ok(found)
+            self.answering.get_xattr(&place, name)
+        })
     }
 }
 
 impl Answering<'_> {
-    pub(super) fn examine(&mut self, dir: &Fd, names: &[Name], compared: bool) -> Vec<Result<Facts, Errno>> {
-        facts::examine(&mut Calls { answering: self, dir }, names, compared)
+    pub(super) fn examine(&mut self, dir: &Fd, names: &[Name], details: bool) -> Vec<Result<Facts, Errno>> {
+        facts::examine(&mut Calls { answering: self, dir }, names, details)
     }
 }
