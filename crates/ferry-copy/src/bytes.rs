@@ -142,7 +142,7 @@ async fn write_whole(run: &Run, block: Block, target: &Target<'_>) -> Result<Mov
     if bytes == 0 {
         return Ok(stored(run, bytes));
     }
-    run.pay(bytes).await?;
+    let _in_flight = run.pay(bytes).await?;
     if target.kind != FileKind::Regular {
         target.file.write_next(block).await.1.during(Verb::Write)?;
     } else if run.options.verify {
@@ -199,7 +199,7 @@ async fn read_to_end(run: &Run, source: &File, target: &Target<'_>, at: u64) -> 
             let method = if at == 0 { Method::Nothing } else { Method::Whole };
             return Ok(Moved { method, bytes: at, why: "it says that it is empty" });
         }
-        run.pay(count).await?;
+        let _in_flight = run.pay(count).await?;
         let (_block, written) = target.file.write_all_at(block, at).await;
         written.during(Verb::Write)?;
         at += count;
@@ -221,7 +221,7 @@ async fn stream(run: &Run, source: &File, target: &Target<'_>) -> Result<Moved, 
         if count == 0 {
             return Ok(Moved { method: Method::Whole, bytes, why: "it is a stream" });
         }
-        run.pay(count).await?;
+        let _in_flight = run.pay(count).await?;
         let (_block, written) = target.file.write_next(block).await;
         written.during(Verb::Write)?;
         bytes += count;

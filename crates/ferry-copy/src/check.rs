@@ -35,7 +35,7 @@ pub(crate) async fn is_same(run: &Run, source: &File, target: &File) -> Result<b
     let step = step as u64;
     let offsets = (0..size.div_ceil(step)).map(|index| index * step).take_while(|_| is_same.get());
     let compared = for_each(DEPTH, offsets, async |at: u64| {
-        run.pass().await.during(Verb::ReadTarget)?;
+        let _in_flight = run.begin().await.during(Verb::ReadTarget)?;
         let one = blocks.borrow_mut().pop();
         let other = blocks.borrow_mut().pop();
         let (Some(one), Some(other)) = (one, other) else { unreachable!("each range has two blocks") };

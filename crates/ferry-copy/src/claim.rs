@@ -3,7 +3,7 @@
 use ferry_io::Stat;
 
 use crate::folder::Role;
-use crate::links::{CopyIdentity, First, NameClaim, NameLook, SourceIdentity, WaitingName};
+use crate::links::{First, FirstCopy, NameClaim, NameLook, SourceIdentity, WaitingName};
 use crate::options::Dereference;
 use crate::place::Entry;
 use crate::report::{During as _, FailureKind, Verb};
@@ -15,7 +15,7 @@ pub(crate) enum Ended {
     /// Nothing is left: no name waits, or the fiber of the file's first name links this one.
     Settled,
     /// First name of a file, with its copy: names may wait to be linked to it.
-    First(SourceIdentity, Result<Option<CopyIdentity>, FailureKind>),
+    First(SourceIdentity, Result<Option<FirstCopy>, FailureKind>),
     /// Later name of a file, to be linked to the copy of the first.
     Later(SourceIdentity, First),
 }
@@ -61,7 +61,7 @@ pub(crate) async fn identify(run: &Run, entry: Entry<'_>, follow: bool) -> Resul
 }
 
 /// Returns the file with the target's name, as the copy for other names; `None` if it can't be looked at.
-pub(crate) async fn existing_copy(run: &Run, entry: Entry<'_>) -> Option<CopyIdentity> {
+pub(crate) async fn existing_copy(run: &Run, entry: Entry<'_>) -> Option<FirstCopy> {
     let dir = run.dirs(entry.folder).await.ok()?.target;
-    dir.identify_entry(entry.target, false).await.ok().map(|found| CopyIdentity::of(&found))
+    dir.identify_entry(entry.target, false).await.ok().map(|found| FirstCopy::of(&found))
 }

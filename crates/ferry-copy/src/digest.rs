@@ -3,12 +3,14 @@
 use std::cell::RefCell;
 use std::fmt;
 use std::ops::Range;
+use std::sync::Mutex;
 
-use ferry_io::{Error, File, Io, Operation, Result, Stat, Time, give_way, is_cancelled};
+use ferry_io::{Error, File, Io, Operation, Result, Semaphore, Stat, Time, give_way, is_cancelled};
 use sha2::{Digest as _, Sha256};
 
 use crate::identity::{Identity, identity};
 use crate::load::Gate;
+use crate::mutex::lock;
 
 #[cfg(test)]
 mod tests;
@@ -119,9 +121,10 @@ pub async fn hash_range(
     let mut block = io.block().await?;
     let (mut at, mut blocks) = (range.start, 0_u32);
     while at < range.end {
-        Gate::pass(gate).await?;
+        let in_flight = Gate::begin(gate).await?;
         let wanted = usize::try_from(range.end - at).unwrap_or(usize::MAX).min(io.block_size());
         let (back, count) = file.read_some_at(block, wanted, at).await;
+        drop(in_flight);
         let count = count?;
         if count == 0 {
             break;
@@ -163,6 +166,32 @@ impl Known {
     pub(crate) fn digest_of(&self, now: &Stat) -> Option<Digest> {
         let is_same = identity(now) == self.file && now.size == self.size;
         (is_same && self.modified.contains(&now.times.modified)).then_some(self.digest)
+    }
+}
+
+/// Hash of the copy of a file with several names, for all of them. It is the only place that keeps it.
+pub(crate) struct CopyHash {
+    /// Set if the copy's first name is in the manifest: then its other names are, too.
+    pub(crate) is_listed: bool,
+    known: Mutex<Option<Known>>,
+    /// Held while the copy is read, so that the other names wait for the hash.
+    pub(crate) turn: Semaphore,
+}
+
+impl CopyHash {
+    /// Takes the hash that the first name was listed with.
+    pub(crate) fn new(known: Option<Known>) -> Self {
+        Self { is_listed: known.is_some(), known: Mutex::new(known), turn: Semaphore::new(1) }
+    }
+
+    /// Returns the hash, if it is known for the attributes that the copy has now.
+    pub(crate) fn of(&self, now: &Stat) -> Option<Digest> {
+        lock(&self.known).and_then(|known| known.digest_of(now))
+    }
+
+    /// Notes the hash of a copy that was read, beside its attributes.
+    pub(crate) fn set(&self, digest: Digest, now: &Stat) {
+        *lock(&self.known) = Some(Known::of(digest, now));
     }
 }
 

@@ -14,7 +14,7 @@ use crate::bytes;
 use crate::claim::{self, Ended};
 use crate::debug;
 use crate::digest::{Digest, Known};
-use crate::links::{CopyIdentity, NameClaim, NameLook, SourceIdentity};
+use crate::links::{FirstCopy, NameClaim, NameLook, SourceIdentity};
 use crate::meta;
 use crate::mode::TargetMode;
 use crate::place::Entry;
@@ -112,7 +112,7 @@ pub(crate) async fn copy_again(
     entry: Entry<'_>,
     claimed: Option<SourceIdentity>,
     look: NameLook,
-) -> Result<Option<CopyIdentity>, FailureKind> {
+) -> Result<Option<FirstCopy>, FailureKind> {
     let _permit = run.limits.files.acquire().await.during(Verb::Open)?;
     let source = source::open(run, entry, Opening { follow: look.follow, stores: false }).await?;
     if let Some(claimed) = claimed {
@@ -137,7 +137,7 @@ async fn fill_target(
     source: Source<'_>,
     ahead: Ahead,
     is_first: bool,
-) -> Result<Option<CopyIdentity>, FailureKind> {
+) -> Result<Option<FirstCopy>, FailureKind> {
     let Source { stat, xattrs, content, is_like_source, making } = source;
     let filling = Filling { making, is_read: !matches!(content, Content::Open(_)), is_like_source };
     let target = match &content {
@@ -198,7 +198,7 @@ async fn fill_target(
     } else {
         run.note_made(entry.into(), FileKind::Regular, &details);
     }
-    Ok(copy.map(|copy| CopyIdentity::of(&copy).with_hash(known)))
+    Ok(copy.map(|copy| FirstCopy::of(&copy).with_hash(known)))
 }
 
 /// Reports the hash of a complete target, and remembers it. A target that could not be read while it was filled is hashed

@@ -59,7 +59,7 @@ pub use copier::{Copier, Lifted, Pair, Settings, Sides, Start, is_kept_xattr, ke
 pub use copy::{run_from, run_in};
 pub use counter::Counter;
 pub use digest::{Algorithm, Digest, Hasher, hash_file, hash_range};
-pub use load::{Gate, Pauses, Waited};
+pub use load::{Gate, InFlight, Pauses, Waited};
 pub use naming::{Backup, Control, Naming};
 pub use options::{Dereference, Direct, Existing, Item, Make, Options, Preserve, Reflink, Resume, Sparse};
 pub use paths::{split_last, without_trailing_slashes};

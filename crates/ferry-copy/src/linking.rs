@@ -8,10 +8,9 @@ use std::sync::Arc;
 use ferry_io::{Cause, Dir, Errno, Error, File, FileKind, Name, Operation, Stat, protect};
 
 use crate::backup;
-use crate::digest::Known;
+use crate::digest::{Algorithm, CopyHash, Digest};
 use crate::folder::Dirs;
 use crate::links::{First, NameLook};
-use crate::mutex::lock;
 use crate::place::Entry;
 use crate::report::{During as _, FailureKind, Verb};
 use crate::run::{Details, Run};
@@ -37,7 +36,7 @@ pub(crate) async fn link_to(
         Err(error) if error.is(Errno::EXIST) => match dir.stat_entry(entry.target, false).await {
             Ok(found) if found.is_same_file(&copy.stat) => {
                 // If this run has left the copy alone, it leaves this name alone, too.
-                if first.copy.as_ref().is_some_and(|copy| copy.known.is_some()) {
+                if first.hash.as_ref().is_some_and(|hash| hash.is_listed) {
                     note_hashed(run, entry, first, &copy.stat).await;
                 }
                 return Ok(true);
@@ -65,24 +64,37 @@ pub(crate) async fn link_to(
     Ok(true)
 }
 
-/// Notes the hash of a copy for another of its names. A copy that this run has left alone (`-u`), or that another program
-/// has written to, is hashed now.
+/// Notes the hash of a copy for another of its names.
 async fn note_hashed(run: &Run, entry: Entry<'_>, first: &First, copy: &Stat) {
     let Some(algorithm) = run.options.digest.filter(|_| copy.kind == FileKind::Regular) else { return };
-    if let Some(digest) = first.digest(copy) {
-        run.note_hashed(entry, digest, copy);
-        return;
-    }
-    // Boxed: its state would be part of every link's.
-    match Box::pin(trail::of_target(run, entry, copy, algorithm, AtLink::Refuse)).await {
-        Ok(digest) => {
-            if let Some(late) = &first.late {
-                *lock(late) = Some(Known::of(digest, copy));
-            }
-            run.note_hashed(entry, digest, copy);
-        }
+    let Some(hash) = &first.hash else { return };
+    let digest = match hash.of(copy) {
+        Some(digest) => Ok(digest),
+        // Boxed: its state would be part of every link's.
+        None => Box::pin(hash_copy(run, entry, hash, copy, algorithm)).await,
+    };
+    match digest {
+        Ok(digest) => run.note_hashed(entry, digest, copy),
         Err(kind) => trail::fail(run, entry, kind),
     }
+}
+
+/// Hashes a copy that this run has left alone (`-u`), or that another program has written to. One name reads it, and the
+/// others wait for the result.
+async fn hash_copy(
+    run: &Run,
+    entry: Entry<'_>,
+    hash: &CopyHash,
+    copy: &Stat,
+    algorithm: Algorithm,
+) -> Result<Digest, FailureKind> {
+    let _turn = hash.turn.acquire().await.during(Verb::Hash)?;
+    if let Some(digest) = hash.of(copy) {
+        return Ok(digest);
+    }
+    let digest = trail::of_target(run, entry, copy, algorithm, AtLink::Refuse).await?;
+    hash.set(digest, copy);
+    Ok(digest)
 }
 
 /// Decides about a file that has taken a name since it was found free. Returns false if the file stays.

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 
 use ferry_io::{FileKind, Name, Stat, Time};
 
-use crate::digest::{Digest, Known};
+use crate::digest::{CopyHash, Known};
 use crate::folder::Folder;
 use crate::identity::{Identity, identity};
 use crate::mutex::lock;
@@ -69,31 +69,43 @@ impl SourceIdentity {
     }
 }
 
-/// Identity of a target file, different from that of a later file with its name or number, and its hash. Linking changes
-/// the change time, so without a birth time only the kind is compared.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Identity of a target file, different from that of a later file with its name or number. Linking changes the change
+/// time, so without a birth time only the kind is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CopyIdentity {
     file: Identity,
     kind: FileKind,
     born: Option<Time>,
-    /// Hash of its bytes, for a manifest. Without one it takes no room.
-    pub(crate) known: Option<Arc<Known>>,
 }
 
 impl CopyIdentity {
     /// Takes attributes that hold the birth time.
-    pub(crate) fn of(stat: &Stat) -> Self {
-        Self { file: identity(stat), kind: stat.kind, born: stat.born, known: None }
-    }
-
-    /// Returns the identity with the hash of the file's bytes.
-    pub(crate) fn with_hash(self, known: Option<Known>) -> Self {
-        Self { known: known.map(Arc::new), ..self }
+    fn of(stat: &Stat) -> Self {
+        Self { file: identity(stat), kind: stat.kind, born: stat.born }
     }
 
     /// Returns true if attributes that hold the birth time are this file's.
     pub(crate) fn is_of(&self, stat: &Stat) -> bool {
-        Self { known: self.known.clone(), ..Self::of(stat) } == *self
+        Self::of(stat) == *self
+    }
+}
+
+/// A file of the target that was made, or left alone, as the copy of a first name.
+pub(crate) struct FirstCopy {
+    identity: CopyIdentity,
+    /// Hash that the first name was listed with. Without a manifest it takes no room.
+    known: Option<Box<Known>>,
+}
+
+impl FirstCopy {
+    /// Takes attributes that hold the birth time.
+    pub(crate) fn of(stat: &Stat) -> Self {
+        Self { identity: CopyIdentity::of(stat), known: None }
+    }
+
+    /// Returns the copy with the hash of its bytes.
+    pub(crate) fn with_hash(self, known: Option<Known>) -> Self {
+        Self { known: known.map(Box::new), ..self }
     }
 }
 
@@ -104,22 +116,26 @@ pub(crate) struct First {
     pub(crate) target: Name,
     /// `None` if the copy could not be examined: nothing is linked to it then.
     pub(crate) copy: Option<CopyIdentity>,
-    /// Hash of a copy that had none, or was written to since, computed once a name is linked to it. `None` without a
-    /// manifest.
-    pub(crate) late: Option<Arc<Mutex<Option<Known>>>>,
+    /// Hash of the copy; `None` without a manifest.
+    pub(crate) hash: Option<Arc<CopyHash>>,
 }
 
 impl First {
-    /// Returns true if a file of the target is the copy.
-    pub(crate) fn is_copy(&self, found: &Stat) -> bool {
-        self.copy.as_ref().is_some_and(|copy| copy.file == identity(found))
+    /// Returns the first name that an entry is, with its copy. With a manifest the copy's hash is kept.
+    pub(crate) fn new(entry: Entry<'_>, copy: Option<FirstCopy>, has_manifest: bool) -> Self {
+        let (copy, known) = copy.map(|copy| (copy.identity, copy.known)).unzip();
+        let known = known.flatten().map(|known| *known);
+        Self {
+            folder: Arc::clone(entry.folder),
+            target: entry.target.detached(),
+            copy,
+            hash: has_manifest.then(|| Arc::new(CopyHash::new(known))),
+        }
     }
 
-    /// Returns the hash of the copy, if it is known for the attributes that the copy has now.
-    pub(crate) fn digest(&self, now: &Stat) -> Option<Digest> {
-        let early = self.copy.as_ref().and_then(|copy| copy.known.as_deref().copied());
-        let late = self.late.as_ref().and_then(|late| *lock(late));
-        [early, late].into_iter().flatten().find_map(|known| known.digest_of(now))
+    /// Returns true if a file of the target is the copy.
+    pub(crate) fn is_copy(&self, found: &Stat) -> bool {
+        self.copy.is_some_and(|copy| copy.file == identity(found))
     }
 }
 

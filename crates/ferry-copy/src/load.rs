@@ -6,13 +6,16 @@
 //! or its next piece of a large file. Others' waiting is measured then. If it takes up more of the time than is permitted,
 //! the run stays paused and measures again.
 //!
+//! Requests in flight would count as others' load: 64 fibers with a piece each keep a disk of 100 MB/s busy for longer than a
+//! second. So pieces are counted ([`InFlight`]), and a window begins once none is left, or after [`LONGEST`].
+//!
 //! No fiber drives the [`Policy`]: the fibers that come to the gate take its steps, one reading for each window. It gets
 //! the time and the readings, so its tests need neither.
 //!
-//! Limits: the write-back of pages that the run has written goes on meanwhile, and counts as others' I/O. So do own
-//! requests in flight that take longer than [`SETTLE`]: many files at once, or a slow device, can make the run pause
-//! without others. Requests that do not come to the gate go on: the rest of a long listing, the attributes of a folder at
-//! its end, syncing.
+//! Limits: the write-back of pages that the run has written goes on meanwhile, and counts as others' I/O. So do the calls of
+//! entries in flight that take longer than [`SETTLE`], which are not counted: on a slow device, many small files at once can
+//! make the run pause without others. Requests that do not come to the gate go on: the rest of a long listing, the attributes
+//! of a folder at its end, syncing.
 
 use std::fmt;
 use std::num::NonZeroU8;
@@ -25,11 +28,11 @@ use crate::mutex::lock;
 
 /// Time from a measurement to the next.
 const PERIOD: Duration = Duration::from_secs(2);
-/// Time for own requests in flight to complete.
+/// Time for own requests in flight to complete, and from one look at them to the next.
 const SETTLE: Duration = Duration::from_millis(30);
 /// Length of a window; the first one includes [`SETTLE`].
 const WINDOW: Duration = Duration::from_millis(150);
-/// Longest time without work.
+/// Longest time without work, and longest time that pieces in flight delay a measurement.
 const LONGEST: Duration = Duration::from_secs(2);
 /// Time for work after the longest pause, so that every run ends some day.
 const WORK: Duration = Duration::from_millis(250);
@@ -71,10 +74,19 @@ impl Gate {
     /// # Errors
     /// If the run is cancelled first.
     pub async fn pass(gate: Option<&Self>) -> Result<()> {
+        Self::begin(gate).await.map(drop)
+    }
+
+    /// Waits like [`Self::pass`]. What follows counts as in flight until the result is dropped, which must not wait for the
+    /// gate again.
+    ///
+    /// # Errors
+    /// If the run is cancelled first.
+    pub async fn begin(gate: Option<&Self>) -> Result<Option<InFlight<'_>>> {
         match gate {
             // Boxed: its state would be part of every entry's.
-            Some(gate) => Box::pin(gate.wait()).await,
-            None => Ok(()),
+            Some(gate) => Box::pin(gate.wait()).await.map(Some),
+            None => Ok(None),
         }
     }
 
@@ -84,14 +96,36 @@ impl Gate {
         lock(&self.policy).pauses
     }
 
-    async fn wait(&self) -> Result<()> {
+    async fn wait(&self) -> Result<InFlight<'_>> {
         loop {
-            let step = lock(&self.policy).step(ferry_io::now(), &self.waited);
-            match step {
-                Step::Work => return Ok(()),
-                Step::Wait(time) => ferry_io::sleep(time).await?,
-            }
+            let time = {
+                let mut policy = lock(&self.policy);
+                match policy.step(ferry_io::now(), &self.waited) {
+                    Step::Work => {
+                        policy.in_flight += 1;
+                        return Ok(InFlight(self));
+                    }
+                    Step::Wait(time) => time,
+                }
+            };
+            ferry_io::sleep(time).await?;
         }
+    }
+}
+
+/// A piece that has passed a gate. It ends when this is dropped.
+#[must_use = "the piece is in flight for as long as this is held"]
+pub struct InFlight<'a>(&'a Gate);
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        lock(&self.0.policy).in_flight -= 1;
+    }
+}
+
+impl fmt::Debug for InFlight<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("InFlight").finish_non_exhaustive()
     }
 }
 
@@ -128,8 +162,8 @@ enum State {
 /// A measurement under way.
 #[derive(Debug, Clone, Copy)]
 struct Window {
-    /// Time since which the run is held back.
-    held: Instant,
+    /// Beginning of the first window: the run is held back since, and for [`SETTLE`] before.
+    begun: Instant,
     since: Instant,
     length: Duration,
     /// The totals at its beginning.
@@ -144,11 +178,13 @@ struct Policy {
     percent: NonZeroU8,
     state: State,
     pauses: Pauses,
+    /// Pieces that have passed and not ended.
+    in_flight: u64,
 }
 
 impl Policy {
     fn new(percent: NonZeroU8) -> Self {
-        Self { percent, state: State::Due, pauses: Pauses::default() }
+        Self { percent, state: State::Due, pauses: Pauses::default(), in_flight: 0 }
     }
 
     /// Returns what a caller does at this time. `waited` is called once at most.
@@ -157,14 +193,15 @@ impl Policy {
         let left = match self.state {
             State::Due => Duration::ZERO,
             State::Working { since, time } => left(since, time),
-            State::Settling { held } => left(held, SETTLE),
+            State::Settling { held } if self.in_flight == 0 => left(held, SETTLE),
+            State::Settling { held } => left(held, LONGEST).min(SETTLE),
             State::Measuring(window) => left(window.since, window.length),
         };
         match self.state {
             State::Working { .. } if !left.is_zero() => Step::Work,
             State::Due | State::Working { .. } => self.hold(now),
             State::Settling { .. } | State::Measuring(_) if !left.is_zero() => Step::Wait(left),
-            State::Settling { held } => self.begin(now, held, waited()),
+            State::Settling { .. } => self.begin(now, waited()),
             State::Measuring(window) => self.end(now, window, waited()),
         }
     }
@@ -185,12 +222,12 @@ impl Policy {
     }
 
     /// Begins the first window.
-    fn begin(&mut self, now: Instant, held: Instant, waited: Option<Waited>) -> Step {
+    fn begin(&mut self, now: Instant, waited: Option<Waited>) -> Step {
         // Without a measurement there is no reason to wait.
         let Some(waited) = waited else { return self.work(now, PERIOD) };
         self.pauses.measured += 1;
         let length = WINDOW.saturating_sub(SETTLE);
-        self.measure(Window { held, since: now, length, waited, is_pause: false })
+        self.measure(Window { begun: now, since: now, length, waited, is_pause: false })
     }
 
     /// Ends a window: the run works, or stays paused for another.
@@ -204,7 +241,7 @@ impl Policy {
         if !self.is_exceeded(grown.max().unwrap_or_default(), time) {
             return self.work(now, PERIOD);
         }
-        if now.saturating_duration_since(window.held) + WINDOW > LONGEST {
+        if SETTLE + now.saturating_duration_since(window.begun) + WINDOW > LONGEST {
             return self.work(now, WORK);
         }
         self.pauses.count += u64::from(!window.is_pause);

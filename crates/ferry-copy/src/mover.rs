@@ -13,6 +13,7 @@ use ferry_io::{Errno, File, Stat, both};
 
 use crate::abilities::Abilities;
 use crate::direct::{Sides, is_cached, is_cold};
+use crate::load::InFlight;
 use crate::options::{Reflink, Sparse};
 use crate::report::{FailureKind, Method, Verb};
 use crate::run::Run;
@@ -86,15 +87,15 @@ impl<'a> Mover<'a> {
             let most = self.part.map_or(most, |part| most.min(part.piece()));
             let most = self.trail.map_or(most, |_| most.min(self.hashed_piece(at..range.end)));
             let stop = range.end.min(self.sides.end_of_piece(at, most));
-            run.pay(stop - at).await?;
+            let in_flight = run.pay(stop - at).await?;
             let (target, trail) = (self.target, self.trail);
             let moved = match trail {
                 // Boxed: its state would be part of every file's.
                 Some(trail) => {
                     let followed = trail.follow(run, target, at);
-                    Box::pin(both(self.move_at_once(at..stop), followed)).await?.0
+                    Box::pin(both(self.move_piece(at..stop, in_flight), followed)).await?.0
                 }
-                None => self.move_at_once(at..stop).await?,
+                None => self.move_piece(at..stop, in_flight).await?,
             };
             self.sides.forget(self.source, at..moved.end).await?;
             at = moved.end;
@@ -110,6 +111,17 @@ impl<'a> Mover<'a> {
     fn hashed_piece(&self, range: Range<u64>) -> u64 {
         let next = range.start..range.end.min(range.start + trail::COLD_PIECE);
         if is_cold(self.source, next) { trail::COLD_PIECE } else { trail::WARM_PIECE }
+    }
+
+    /// Moves a piece that has passed the gate. Hashing beside it waits for the gate, so the piece ends before.
+    async fn move_piece(
+        &mut self,
+        range: Range<u64>,
+        in_flight: Option<InFlight<'_>>,
+    ) -> Result<MovedRange, FailureKind> {
+        let moved = self.move_at_once(range).await;
+        drop(in_flight);
+        moved
     }
 
     async fn move_at_once(&mut self, range: Range<u64>) -> Result<MovedRange, FailureKind> {

@@ -8,7 +8,7 @@ use ferry_io::{Dir, Error, File, FileKind, Name, Stat, protect};
 use crate::backup;
 use crate::claim::{self, Ended};
 use crate::folder::Dirs;
-use crate::links::{CopyIdentity, NameClaim};
+use crate::links::{FirstCopy, NameClaim};
 use crate::meta;
 use crate::mode::TargetMode;
 use crate::place::Entry;
@@ -37,7 +37,7 @@ pub(crate) async fn make(
     entry: Entry<'_>,
     stat: &Stat,
     ahead: Ahead,
-) -> Result<Option<CopyIdentity>, FailureKind> {
+) -> Result<Option<FirstCopy>, FailureKind> {
     if matches!(stat.kind, FileKind::Regular | FileKind::Directory) {
         // It was listed as another kind: mknod(2) would make an empty file of it.
         return Err(FailureKind::Replaced);
@@ -84,7 +84,7 @@ pub(crate) async fn make(
         if renamed.is_err() {
             staging::remove_own_hidden(&dir, &hidden, &made).await;
         }
-        renamed.map(|()| Some(CopyIdentity::of(&made)))
+        renamed.map(|()| Some(FirstCopy::of(&made)))
     })
     .await;
     match made {
@@ -131,7 +131,7 @@ async fn keep_attributes(
     entry: Entry<'_>,
     dir: &Dir,
     source: &Stat,
-) -> Result<Option<CopyIdentity>, FailureKind> {
+) -> Result<Option<FirstCopy>, FailureKind> {
     let is_claimed = claim::is_claimed(run, entry, source);
     if !is_claimed && !meta::changes_special(run, entry, source) {
         return Ok(None);
@@ -139,7 +139,7 @@ async fn keep_attributes(
     let made = meta::reach_made(run, dir, entry.target, source).await;
     let (file, made) = made.during(creating(source.kind))?;
     meta::keep_special(run, entry, &file, source).await?;
-    Ok(is_claimed.then(|| CopyIdentity::of(&made)))
+    Ok(is_claimed.then(|| FirstCopy::of(&made)))
 }
 
 /// `-s`: makes a symbolic link to the source, by the path that the user gave.

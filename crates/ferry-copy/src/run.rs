@@ -17,7 +17,7 @@ use crate::durable::Durable;
 use crate::folder::{Dirs, Folder, OpenFolders, Role};
 use crate::links::Links;
 use crate::listing::OpenListings;
-use crate::load::{self, Gate};
+use crate::load::{self, Gate, InFlight};
 use crate::locks::Locks;
 use crate::operands::Operands;
 use crate::options::{Existing, Options};
@@ -287,6 +287,14 @@ impl Run {
         Gate::pass(self.gate.as_deref())
     }
 
+    /// Waits like [`Self::pass`], for a piece that is in flight until the result is dropped.
+    ///
+    /// # Errors
+    /// If the run is cancelled first.
+    pub(crate) fn begin(&self) -> impl Future<Output = ferry_io::Result<Option<InFlight<'_>>>> {
+        Gate::begin(self.gate.as_deref())
+    }
+
     /// Returns what hashing a file needs.
     pub(crate) fn io_and_gate(&self) -> (&Io, Option<&Gate>) {
         (&self.io, self.gate.as_deref())
@@ -298,16 +306,16 @@ impl Run {
         if self.gate.is_some() { paid.min(load::PIECE) } else { paid }
     }
 
-    /// Waits until the rate limit and the gate let this many bytes go.
+    /// Waits until the rate limit and the gate let this many bytes go. They are in flight until the result is dropped.
     ///
     /// # Errors
     /// If the run is cancelled first.
-    pub(crate) async fn pay(&self, bytes: u64) -> Result<(), FailureKind> {
+    pub(crate) async fn pay(&self, bytes: u64) -> Result<Option<InFlight<'_>>, FailureKind> {
         if let Some(pace) = &self.pace {
             pace.pay(bytes).await.during(Verb::Write)?;
         }
         // Last: the wait for the rate may be long.
-        self.pass().await.during(Verb::Write)
+        self.begin().await.during(Verb::Write)
     }
 
     /// Returns true if the user is asked (`-i`). Then one entry is copied at a time, and each folder at its place in

@@ -112,9 +112,10 @@ async fn move_piece(mover: &Mover<'_>, range: Range<u64>, block: Block) -> Resul
         if count == 0 {
             return Ok((filled, at));
         }
-        run.pay(count).await?;
+        let in_flight = run.pay(count).await?;
         let (written, answer) = target.write_all_at(filled, at).await;
         answer.during(Verb::Write)?;
+        drop(in_flight);
         mover.pass(at, written.as_slice()).await;
         run.progress.bytes_done.add(count);
         block = written;
@@ -153,7 +154,7 @@ pub(crate) async fn punch(mover: &mut Mover<'_>, stat: &Stat) -> Result<Moved, F
             break;
         }
         for (start, end) in data_runs(block.as_slice()) {
-            run.pay((end - start) as u64).await?;
+            let _in_flight = run.pay((end - start) as u64).await?;
             let (back, written) = target.write_part_at(block, (start, end), at + start as u64).await;
             written.during(Verb::Write)?;
             block = back;

@@ -8,7 +8,7 @@ use crate::claim::{self, Ended};
 use crate::file;
 use crate::finish;
 use crate::linking;
-use crate::links::{CopyIdentity, First, NameClaim, NameLook, SourceIdentity, WaitingName};
+use crate::links::{First, FirstCopy, NameClaim, NameLook, SourceIdentity, WaitingName};
 use crate::other;
 use crate::place::Entry;
 use crate::report::FailureKind;
@@ -37,9 +37,8 @@ pub(crate) async fn settle(
 }
 
 /// Links the names that waited for one that is copied now.
-async fn link_waiting(run: &Arc<Run>, entry: Entry<'_>, file: SourceIdentity, copy: Option<CopyIdentity>) {
-    let late = run.options.digest.map(|_| Arc::default());
-    let first = First { folder: Arc::clone(entry.folder), target: entry.target.detached(), copy, late };
+async fn link_waiting(run: &Arc<Run>, entry: Entry<'_>, file: SourceIdentity, copy: Option<FirstCopy>) {
+    let first = First::new(entry, copy, run.options.digest.is_some());
     for waiting in run.links.copied(file, first.clone()) {
         let linked = Box::pin(link(run, waiting.entry(), file, first.clone(), waiting.look)).await;
         if let Err(kind) = linked {
@@ -70,7 +69,7 @@ async fn hand_over(run: &Arc<Run>, file: SourceIdentity) {
 /// Outcome of copying a name in place of its file's first one.
 enum TakenOver {
     /// It is the first name now, with this copy, if the copy could be examined.
-    First(Option<CopyIdentity>),
+    First(Option<FirstCopy>),
     /// The name is another file's by now, which was copied by itself.
     AnotherFile,
 }
@@ -119,11 +118,14 @@ async fn link(
             NameClaim::Left => return Ok(()),
         }
     }
-    let taken = Box::pin(take_over(run, entry, file, look)).await;
-    if let Ok(TakenOver::First(copy)) = &taken {
-        Box::pin(link_waiting(run, entry, file, copy.clone())).await;
-    } else {
-        Box::pin(hand_over(run, file)).await;
+    match Box::pin(take_over(run, entry, file, look)).await {
+        Ok(TakenOver::First(copy)) => {
+            Box::pin(link_waiting(run, entry, file, copy)).await;
+            Ok(())
+        }
+        taken => {
+            Box::pin(hand_over(run, file)).await;
+            taken.map(drop)
+        }
     }
-    taken.map(drop)
 }

@@ -122,6 +122,39 @@ fn what_own_requests_wait_for_before_they_end_does_not_count() {
     assert_eq!(simulated.policy.pauses.count, 0);
 }
 
+/// Regression: 64 pieces of 2 MiB take a disk of 100 MB/s longer than 30 ms, and counted as others'.
+#[test]
+fn others_are_measured_once_no_piece_is_in_flight() {
+    let mut simulated = Simulated::new(1);
+    simulated.policy.in_flight = 64;
+    assert_eq!(simulated.step(), Step::Wait(SETTLE));
+    for _ in 0..45 {
+        simulated.advance(SETTLE, 100);
+        assert_eq!(simulated.step(), Step::Wait(SETTLE));
+    }
+    assert!(simulated.readings.is_empty());
+    simulated.policy.in_flight = 0;
+    simulated.advance(SETTLE, 100);
+    assert_eq!(simulated.step(), Step::Wait(WINDOW - SETTLE));
+    simulated.advance(WINDOW - SETTLE, 0);
+    assert_eq!(simulated.step(), Step::Work);
+    assert_eq!(simulated.policy.pauses.count, 0);
+}
+
+#[test]
+fn a_piece_that_does_not_end_delays_a_measurement_for_2_s_at_most() {
+    let mut simulated = Simulated::new(1);
+    simulated.policy.in_flight = 1;
+    while let Step::Wait(time) = simulated.step() {
+        simulated.advance(time, 100);
+    }
+    assert_eq!(simulated.readings.first(), Some(&LONGEST));
+    let last = simulated.readings.last().copied().unwrap_or_default();
+    let paused = last - LONGEST + SETTLE;
+    assert!(paused <= LONGEST && paused + WINDOW > LONGEST, "{paused:?}");
+    assert_eq!(simulated.policy.pauses.count, 1);
+}
+
 #[test]
 fn callers_that_come_early_wait_and_read_nothing() {
     let mut simulated = Simulated::new(1);

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ferry_copy::{
-    Backup, Control, Copied, Dereference, Explained, Failure, Item, Make, Method, Observer, Options,
-    Preserve, Progress, Reflink,
+    Algorithm, Backup, Control, Copied, Dereference, Explained, Failure, Item, Make, Method, Observer,
+    Options, Preserve, Progress, Reflink,
 };
 use ferry_io::sim::{Fault, Settings, Sparse, World};
-use ferry_io::{Errno, FileKind, Operation};
+use ferry_io::{Errno, FileKind, Operation, Time, Times};
 
 use crate::simulation::world;
-use crate::told::{archive, copy, for_seeds};
+use crate::told::{archive, copy, for_seeds, is_one_seed};
 
 /// `cp -rL` with some hard links kept.
 fn following() -> Options {
@@ -402,4 +402,31 @@ fn a_million_subfolders_are_not_a_million_jobs() {
     assert_eq!(summary.directories, FOLDERS + 1);
     let peak = told.peak.load(Ordering::Relaxed);
     assert!(peak > 0 && peak < 3 * CHUNK, "{peak} folders waited");
+}
+
+/// Regression: each name that was linked while another one read the copy read it, too.
+#[test]
+fn a_newer_target_is_read_once_for_the_hashes_of_all_its_names() {
+    const SIZE: usize = 300_000;
+    let most_read = AtomicU64::new(0);
+    for_seeds(60, |seed| {
+        let (world, io) = world(seed);
+        world.change(|settings| settings.short_transfers = 0);
+        world.folder("source").file("source/0", b"older");
+        for name in 1..30 {
+            world.hard_link("source/0", format!("source/{name}"));
+        }
+        let newer = Time { seconds: 1 << 33, nanoseconds: 0 };
+        world.folder("target").file("target/0", &[7; SIZE]);
+        world.times("target/0", Times { accessed: newer, modified: newer });
+        let options = Options { update: true, digest: Some(Algorithm::Blake3), ..archive() };
+        let outcome = copy(&world, &options, &io);
+        assert!(outcome.failures.is_empty(), "{:?}", outcome.failures);
+        let reads = outcome.summary.io.operations[Operation::Read as usize].iter().sum::<u64>();
+        let blocks = SIZE.div_ceil(io.block_size) as u64;
+        assert!(reads <= blocks, "{reads} reads of {blocks} blocks");
+        most_read.fetch_max(reads, Ordering::Relaxed);
+    });
+    // If another name is copied first, the newer target gives way, and is not read.
+    assert!(most_read.load(Ordering::Relaxed) > 0 || is_one_seed(), "the newer target was never read");
 }

@@ -5,11 +5,11 @@
 
 pub(crate) mod weather;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
-use ferry_copy::{Dereference, Failure, FailureKind, Make, Options, Verb};
+use ferry_copy::{Dereference, Digest, Failure, FailureKind, Make, Options, Verb};
 use ferry_io::sim::{Model, Node, differences};
 use ferry_io::{FileKind, Operation, Time, Times};
 
@@ -136,6 +136,7 @@ fn run(seed: u64) -> usize {
     let mut told = Told::by(&outcome.failures);
     let unfinished = outcome.unfinished.iter().filter_map(|left| left.source.strip_prefix("/source").ok());
     told.lost.extend(unfinished.map(|path| path.as_os_str().as_encoded_bytes().to_vec()));
+    assert_hashed(&storm, &outcome, &target, &told);
     told.lost.extend(Told::by(&expected.failures).lost);
     // A folder's times are those of the last change in it.
     told.bare.extend(touched.iter().map(|path| above(path).to_vec()));
@@ -201,6 +202,23 @@ fn assert_whole(storm: &Storm, reference: &Model, target: &Model, told: &Told) {
         }
         let whole = reference.get(path).map(|node| &node.content);
         assert!(whole == Some(&node.content), "{}: in pieces", path.escape_ascii());
+    }
+}
+
+/// Panics if the last hash that was reported for a path is not that of its bytes, unless a failure names the path. `cp`
+/// refuses a manifest with backups, because a copy may become one.
+fn assert_hashed(storm: &Storm, outcome: &Outcome, target: &Model, told: &Told) {
+    let Some(algorithm) = storm.options.digest.filter(|_| storm.options.backup.is_none()) else { return };
+    let below = |path: &std::path::Path| {
+        path.strip_prefix("/target").unwrap().as_os_str().as_encoded_bytes().to_vec()
+    };
+    let lines: BTreeMap<Path, Digest> =
+        outcome.hashes.iter().map(|(path, digest)| (below(path), *digest)).collect();
+    for (path, line) in lines.iter().filter(|(path, _)| !told.is_lost(path)) {
+        let Some(node) = target.get(path) else { panic!("{}: hashed, and missing", path.escape_ascii()) };
+        let mut bytes = vec![0; usize::try_from(node.content.size()).unwrap()];
+        node.content.read(0, &mut bytes);
+        assert_eq!(*line, Digest::of(algorithm, &bytes), "the hash of {}", path.escape_ascii());
     }
 }
 

@@ -66,6 +66,8 @@ pub(crate) struct Outcome {
     pub(crate) summary: Summary,
     pub(crate) failures: Vec<Failure>,
     pub(crate) unfinished: Vec<Unfinished>,
+    /// Hashes of targets, in the order in which they were reported.
+    pub(crate) hashes: Vec<(PathBuf, Digest)>,
     pub(crate) progress: Arc<Progress>,
 }
 
@@ -97,7 +99,7 @@ pub(crate) fn copy(world: &World, options: &Options, io: &ferry_io::Options) -> 
     let unfinished = std::mem::take(&mut *told.unfinished.lock().unwrap());
     assert_eq!(summary.failed, failures.len() as u64);
     assert_eq!(summary.unfinished, unfinished.len() as u64);
-    Outcome { summary, failures, unfinished, progress }
+    Outcome { summary, failures, unfinished, hashes: told.hashes(), progress }
 }
 
 /// Returns a test's number of rounds times `FERRY_SEEDS`, which is a number or a fraction such as 1/8.

@@ -186,7 +186,7 @@ fn options(numbers: &mut SplitMix64, world: World) -> Options {
         explain: flip(20),
         direct: if flip(40) { Direct::Always } else { Direct::Auto },
         verify: flip(10),
-        digest: flip(10).then_some(Algorithm::Blake3),
+        digest: flip(30).then_some(Algorithm::Blake3),
         resume: None,
         strict_kinds: false,
         filtered: false,
