@@ -49,8 +49,8 @@ pub(crate) enum Decision {
     Replace(Reason),
     /// The kinds differ: take the target away, then copy the source.
     Exchange,
-    /// Both are files of one size, and their bytes are still to be compared.
-    Compare,
+    /// Both are files of one size, and their content is still to be compared.
+    CompareContent,
     /// The target is newer and stays.
     KeepNewer,
     /// Only attributes differ.
@@ -128,7 +128,7 @@ fn decide_file(source: &Stat, target: &Stat, rules: &Rules) -> Decision {
     if found == rules.unfinished {
         // If the source has this time, too, only the bytes tell.
         return if wanted == found && source.size == target.size {
-            Decision::Compare
+            Decision::CompareContent
         } else {
             Decision::Replace(Reason::Unfinished)
         };
@@ -141,7 +141,7 @@ fn decide_file(source: &Stat, target: &Stat, rules: &Rules) -> Decision {
     }
     match rules.comparison {
         Comparison::Size => Decision::Equal,
-        Comparison::Content => Decision::Compare,
+        Comparison::Content => Decision::CompareContent,
         Comparison::SizeAndTime if rules.grain.stores(source.times.modified, found) => Decision::Equal,
         Comparison::SizeAndTime => Decision::Replace(Reason::Time),
     }

@@ -1,4 +1,4 @@
-//! Comparisons that need more than attributes: the texts of links, extended attributes, and bytes.
+//! Comparing by more than the attributes of stat(2): by the texts of links, extended attributes, and content.
 
 use std::ffi::CStr;
 
@@ -39,20 +39,21 @@ pub(crate) async fn have_equal_xattrs(source: &Dir, target: &Dir, rules: &Rules)
 /// Returns true if both have the same extended attributes, as far as they are copied.
 pub(crate) fn are_equal(mut wanted: Vec<Xattr>, mut found: Vec<Xattr>, rules: &Rules) -> bool {
     for side in [&mut wanted, &mut found] {
-        side.retain(|(name, _)| is_compared(name, rules));
+        side.retain(|(name, _)| counts(name, rules));
         side.sort_unstable();
     }
     wanted == found
 }
 
-/// Only root may set attributes of other namespaces than `user`, ACLs aside.
-fn is_compared(name: &CStr, rules: &Rules) -> bool {
+/// Returns true if two entries are compared by an attribute. Only root may set those of other namespaces than `user`, ACLs
+/// aside.
+fn counts(name: &CStr, rules: &Rules) -> bool {
     let is_settable = [&b"user."[..], b"system.posix_acl_"];
     is_kept_xattr(name)
         && (rules.owners || is_settable.iter().any(|start| name.to_bytes().starts_with(start)))
 }
 
-/// Equality of the bytes of two files of one size.
+/// Result of comparing the content of two files of one size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bytes {
     Equal,
@@ -61,8 +62,8 @@ pub(crate) enum Bytes {
     Changed,
 }
 
-/// Compares the bytes of two files that were examined before.
-pub(crate) async fn compare_bytes(
+/// Compares the content of two files that were examined before.
+pub(crate) async fn compare_content(
     (io, gate): (&Io, Option<&Gate>),
     (source, source_seen): (&Dir, &Stat),
     (target, target_seen): (&Dir, &Stat),
@@ -107,7 +108,7 @@ async fn has_equal_bytes(
     let mut block = io.block().await.map_err(failed(Verb::Read))?;
     let mut at = 0;
     loop {
-        Gate::pass(gate).await.map_err(failed(Verb::Read))?;
+        let _in_flight = Gate::begin(gate).await.map_err(failed(Verb::Read))?;
         let (back, count) = source.read_at(block, at).await;
         let wanted = back.as_slice()[..count.map_err(failed(Verb::Read))?].to_vec();
         // The same block is used again: a fiber that holds one must not wait for another.

@@ -182,7 +182,7 @@ pub type Explain<'a> = &'a dyn Fn(&Path, bool, &str);
 pub struct Surroundings<'a> {
     /// Options of the runtime.
     pub io: &'a ferry_io::Options,
-    /// Counters for a progress bar; entries are those that were compared or copied.
+    /// Counters for a progress bar; entries are those that were examined or copied.
     pub progress: Arc<Progress>,
     /// Receiver of failures.
     pub observer: Arc<dyn Observer>,

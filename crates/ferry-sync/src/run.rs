@@ -20,7 +20,7 @@ use crate::plan::{Reader, Verb};
 use crate::request::{Acting, Disposal, MaxDelete, Refused, Request, Surroundings, Totals, Use};
 use crate::select::Selector;
 use crate::sink::{Batch, Planned, Sink};
-use crate::walk::{Choices, Found, Walk, comparisons};
+use crate::walk::{Choices, Found, Once, Walk, content_permits};
 use begin::Roots;
 pub(crate) use begin::{place_of_trash, refuse_trash};
 use outlet::{Printer, Recorder};
@@ -66,8 +66,9 @@ async fn sync(
         deletes: request.deletes,
         expands: !performs || !whole_trees,
         selector,
-        comparisons: comparisons(io),
+        content_permits: content_permits(io),
         digest: surroundings.manifest.as_ref().map(|manifest| manifest.algorithm()),
+        once: Once::default(),
         list: request.list.clone(),
         gate: surroundings.gate.clone(),
         trash,

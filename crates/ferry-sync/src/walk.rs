@@ -19,6 +19,7 @@ mod choices;
 mod examined;
 mod level;
 mod listed;
+mod once;
 mod reopen;
 mod select;
 mod settle;
@@ -44,8 +45,9 @@ use aside::Aside;
 use examined::Examined;
 use level::{Descent, Level, Listed, Part, ROWS, Rows, To, Which};
 
-pub(crate) use choices::{Choices, comparisons};
+pub(crate) use choices::{Choices, content_permits};
 pub(crate) use level::TRASH;
+pub(crate) use once::Once;
 
 /// Folders beside the one that is entered that are to be examined ahead.
 const AHEAD: usize = 64;
@@ -160,7 +162,7 @@ impl<'a> Walk<'a> {
         self.explain = explain;
     }
 
-    /// Counts the entries that it compares.
+    /// Counts the entries that it examines.
     pub(crate) fn count_in(&mut self, progress: Arc<Progress>) {
         self.progress = progress;
     }
@@ -374,7 +376,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Returns true for a folder that both trees share: nothing in it is compared.
+    /// Returns true for a folder that both trees share: nothing in it is examined.
     fn passes_over(&mut self, path: &Path, source: Option<&Listed>, target: Option<&Listed>) -> bool {
         match self.shared(path, source, target) {
             Shared::Nothing => return false,

@@ -56,7 +56,7 @@ fn a_comparison_of_sizes_leaves_times_to_the_attributes() {
 #[test]
 fn a_comparison_of_content_trusts_no_time() {
     let rules = Rules { comparison: Comparison::Content, ..RULES };
-    assert_eq!(decide(&file(10, 100), Some(&file(10, 100)), &rules), Decision::Compare);
+    assert_eq!(decide(&file(10, 100), Some(&file(10, 100)), &rules), Decision::CompareContent);
     assert_eq!(decide(&file(10, 100), Some(&file(9, 100)), &rules), Decision::Replace(Reason::Size));
 }
 

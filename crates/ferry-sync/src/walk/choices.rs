@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ferry_copy::{Algorithm, Gate};
 use ferry_io::{Io, Semaphore, Time};
 
+use super::once::Once;
 use crate::decide::{Comparison, Rules};
 use crate::grain::Grain;
 use crate::list::List;
@@ -24,10 +25,12 @@ pub(crate) struct Choices {
     pub(crate) source_path: PathBuf,
     pub(crate) target_path: PathBuf,
     pub(crate) selector: Selector,
-    /// Comparisons of bytes that may go on at once.
-    pub(crate) comparisons: Semaphore,
+    /// Permits to read the content of files: as many may be compared or hashed at once.
+    pub(crate) content_permits: Semaphore,
     /// Hash function of the manifest: files that stay are hashed.
     pub(crate) digest: Option<Algorithm>,
+    /// Files that stay and have several names: each is hashed once.
+    pub(crate) once: Once,
     /// Names that alone take part.
     pub(crate) list: Option<Arc<List>>,
     /// Holds the walk back while others wait for I/O.
@@ -54,7 +57,7 @@ impl Choices {
             unfinished: NEVER,
         };
         let selector = Selector::of_everything();
-        let (trash, list, digest, comparisons) = (None, None, None, comparisons(io));
+        let (trash, list, digest, content_permits) = (None, None, None, content_permits(io));
         let (deletes, expands) = (false, true);
         Self {
             rules,
@@ -64,8 +67,9 @@ impl Choices {
             source_path,
             target_path,
             selector,
-            comparisons,
+            content_permits,
             digest,
+            once: Once::default(),
             list,
             gate: None,
         }
@@ -75,7 +79,7 @@ impl Choices {
 /// A time that no file has.
 pub(super) const NEVER: Time = Time { seconds: i64::MIN, nanoseconds: 0 };
 
-/// Returns a semaphore for comparisons of bytes, each of which takes two descriptors.
-pub(crate) fn comparisons(io: &Io) -> Semaphore {
+/// Returns permits to read the content of files, each of which takes two descriptors.
+pub(crate) fn content_permits(io: &Io) -> Semaphore {
     Semaphore::new((io.descriptors() / 16).clamp(1, 64))
 }

@@ -85,8 +85,8 @@ impl Examiner<'_> {
         let decision = match (source, target) {
             (Some(source), Some(target)) => {
                 let rules = &self.choices.rules;
-                let compared = Compared { source, target, name: &row.name, rules };
-                self.refine(decision, &stat, &existing, compared).await?
+                let both = InBoth { source, target, name: &row.name, rules };
+                self.refine(decision, &stat, &existing, both).await?
             }
             _ => decision,
         };
@@ -128,8 +128,7 @@ impl Examiner<'_> {
         })
     }
 
-    /// Returns the hash of a file of the target. That the file may not be read is no failure of its entry, of which only
-    /// attributes are compared.
+    /// Returns the hash of a file of the target. A file with several names is read by one of them.
     async fn hash(
         &self,
         dir: &Dir,
@@ -137,8 +136,31 @@ impl Examiner<'_> {
         seen: &Stat,
         algorithm: Algorithm,
     ) -> Result<Hashed, FailureKind> {
+        let Some(file) = self.choices.once.file(seen) else {
+            return self.read_hash(dir, name, seen, algorithm).await;
+        };
+        let _turn = file.turn().await.map_err(|error| failed(Step::ReadTarget, error))?;
+        if let Some(digest) = file.digest(seen) {
+            return Ok(Ok(digest));
+        }
+        let hashed = self.read_hash(dir, name, seen, algorithm).await?;
+        if let Ok(digest) = hashed {
+            file.note(digest, seen);
+        }
+        Ok(hashed)
+    }
+
+    /// Reads a file of the target, and returns its hash. That the file may not be read is no failure of its entry, of which
+    /// only attributes are compared.
+    async fn read_hash(
+        &self,
+        dir: &Dir,
+        name: &Name,
+        seen: &Stat,
+        algorithm: Algorithm,
+    ) -> Result<Hashed, FailureKind> {
         let permit =
-            self.choices.comparisons.acquire().await.map_err(|error| failed(Step::ReadTarget, error))?;
+            self.choices.content_permits.acquire().await.map_err(|error| failed(Step::ReadTarget, error))?;
         // Boxed: its state would be part of every entry's.
         let hashed =
             Box::pin(facts::hash((self.io, self.choices.gate.as_deref()), dir, name, seen, algorithm)).await;
@@ -157,16 +179,16 @@ impl Examiner<'_> {
         decision: Decision,
         source: &Stat,
         target: &Stat,
-        compared: Compared<'_>,
+        both: InBoth<'_>,
     ) -> Result<Decision, FailureKind> {
-        let Compared { source: of_source, target: of_target, name, rules } = compared;
+        let InBoth { source: of_source, target: of_target, name, rules } = both;
         let mut decision = decision;
-        if decision == Decision::Compare {
+        if decision == Decision::CompareContent {
             let permit =
-                self.choices.comparisons.acquire().await.map_err(|error| failed(Step::Read, error))?;
+                self.choices.content_permits.acquire().await.map_err(|error| failed(Step::Read, error))?;
             // Boxed: its state would be part of every entry's.
             let how = (self.io, self.choices.gate.as_deref());
-            let comparison = facts::compare_bytes(how, (of_source, source), (of_target, target), name);
+            let comparison = facts::compare_content(how, (of_source, source), (of_target, target), name);
             let bytes = Box::pin(comparison).await;
             drop(permit);
             match bytes? {
@@ -208,8 +230,8 @@ pub(super) struct LeftOut {
     pub(super) is_folder: bool,
 }
 
-/// The two folders in which an entry is compared.
-struct Compared<'a> {
+/// An entry's folders in both trees.
+struct InBoth<'a> {
     source: &'a Dir,
     target: &'a Dir,
     name: &'a Name,
@@ -234,7 +256,7 @@ pub(super) fn has_both_folders(examined: &Examined) -> bool {
 fn stays(decision: Decision, target: &Stat) -> bool {
     let stays = match decision {
         Decision::Equal | Decision::SetAttributes | Decision::KeepNewer => true,
-        Decision::Create | Decision::Exchange | Decision::Replace(_) | Decision::Compare => false,
+        Decision::Create | Decision::Exchange | Decision::Replace(_) | Decision::CompareContent => false,
     };
     stays && target.kind == FileKind::Regular
 }

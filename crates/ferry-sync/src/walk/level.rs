@@ -39,7 +39,7 @@ impl Side {
     }
 }
 
-/// A folder whose names are being compared.
+/// A folder whose entries are being examined.
 pub(super) struct Level {
     /// Path below the two roots; empty for the roots.
     pub(super) path: PathBuf,

@@ -178,7 +178,7 @@ impl Walk<'_> {
                 Next::Act(make(Verb::Replace, Some(reason)))
             }
             Decision::Create | Decision::KeepNewer => Next::Nothing,
-            Decision::Equal | Decision::SetAttributes | Decision::Compare => {
+            Decision::Equal | Decision::SetAttributes | Decision::CompareContent => {
                 // The first name that was met has settled the attributes.
                 let changes = decision == Decision::SetAttributes && !self.names.is_kept(&source, &existing);
                 // Other names of a target would get the attributes, too.
@@ -203,7 +203,9 @@ fn next_of_folder(path: &Path, source: Stat, target: Option<Stat>, decision: Dec
         Decision::Create => To::New(make(Verb::Create)),
         Decision::Exchange => To::New(make(Verb::Exchange)),
         Decision::SetAttributes => To::Both(Some(make(Verb::Attributes))),
-        Decision::Equal | Decision::Replace(_) | Decision::Compare | Decision::KeepNewer => To::Both(None),
+        Decision::Equal | Decision::Replace(_) | Decision::CompareContent | Decision::KeepNewer => {
+            To::Both(None)
+        }
     })
 }
 

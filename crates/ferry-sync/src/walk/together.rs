@@ -1,7 +1,7 @@
 //! Looking at many entries of a folder by one request for each side.
 //!
 //! A request returns attributes, texts of links and extended attributes of some entries. They settle all rows of
-//! which no bytes are compared and nothing failed. The other rows are examined one by one (`examined.rs`), which also finds
+//! which no content is compared and nothing failed. The other rows are examined one by one (`examined.rs`), which also finds
 //! the errors again. Both sides are in flight at once, because they are often on two devices.
 
 use std::cell::RefCell;
@@ -39,8 +39,8 @@ impl Examiner<'_> {
             // Reading the bytes takes a request for each of them anyway.
             return rows.iter().map(|_| None).collect();
         }
-        let compared = source.is_some() && target.is_some() && self.choices.rules.xattrs;
-        let look = |dir| Look { dir, choices: self.choices, rows, compared };
+        let details = source.is_some() && target.is_some() && self.choices.rules.xattrs;
+        let look = |dir| Look { dir, choices: self.choices, rows, details };
         let (source, target) = (look(source), look(target));
         let of_source = source.see(|row| row.source);
         // A name that the target does not list may lead to an entry all the same, if names are folded.
@@ -97,7 +97,7 @@ impl Seen {
 
 /// Completes a decision that attributes alone don't make; `None` if the facts do not suffice.
 fn refined(decision: Decision, source: Facts, target: Facts, rules: &Rules) -> Option<Decision> {
-    if decision == Decision::Compare {
+    if decision == Decision::CompareContent {
         return None;
     }
     let stays = matches!(decision, Decision::Equal | Decision::SetAttributes);
@@ -115,8 +115,8 @@ struct Look<'a> {
     dir: Option<&'a Dir>,
     choices: &'a Choices,
     rows: &'a [Row],
-    /// Set if what both sides have is compared by more than attributes.
-    compared: bool,
+    /// Set if texts of links and extended attributes are examined, too.
+    details: bool,
 }
 
 impl Look<'_> {
@@ -158,6 +158,6 @@ impl Look<'_> {
     /// Examines some entries by one request; `None` if the run was stopped.
     async fn examine(&self, dir: &Dir, names: Vec<Name>) -> Option<Vec<Result<Facts, Errno>>> {
         self.choices.pass().await.ok()?;
-        dir.examine(names, self.compared).await.ok()
+        dir.examine(names, self.details).await.ok()
     }
 }

@@ -71,7 +71,7 @@ pub(crate) const OPTIONS: &[Definition<Draft>] = &[
     option("fsync", "Return only when everything is durable", Switch(|d| d.fsync = true)),
     option(
         "verify",
-        "Compare each file, read back from its device, with the source before it gets its name",
+        "Compare the content of each copied file, read back from its device, with its source before it gets its name",
         Switch(|d| d.verify = true),
     ),
     option(

@@ -72,17 +72,17 @@ impl Totals {
         }
     }
 
-    /// Formats what was equal: `3,905 files, 781 directories, 15.6 MB compared`.
+    /// Formats what was equal: `3,905 files, 781 directories, 15.6 MB of content compared`.
     fn compared(&self, findings: &Findings) -> String {
         let Summary { entries, directories, files, bytes: size, .. } = self.summary;
         if !self.content {
-            return format!("{} compared, but not their content", self.all(findings));
+            return format!("{}, without comparing content", self.all(findings));
         }
         let others = entries.saturating_sub(files + directories);
         let mut parts = vec![counted(files, "file", "files")];
         let kinds = [(directories, "directory", "directories"), (others, "other entry", "other entries")];
         parts.extend(kinds.iter().filter(|(n, ..)| *n > 0).map(|(n, one, many)| counted(*n, one, many)));
-        format!("{}, {} compared", parts.join(", "), bytes(size))
+        format!("{}, {} of content compared", parts.join(", "), bytes(size))
     }
 
     /// Returns the verdict in words.

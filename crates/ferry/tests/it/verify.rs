@@ -24,7 +24,7 @@ fn copied() -> Stage {
 fn a_copy_that_is_the_same_is_equal() {
     let stage = copied();
     let output = ferry(&stage.root(), &["verify", "src", "copy"]);
-    let line = "equal: 4 files, 3 directories, 5 other entries, 300 kB compared\n";
+    let line = "equal: 4 files, 3 directories, 5 other entries, 300 kB of content compared\n";
     assert_eq!((output.status.code(), text(&output.stdout), text(&output.stderr)), (Some(0), line, ""));
     let output = ferry(&stage.root(), &["verify", "-q", "src", "copy"]);
     assert_eq!((output.status.code(), text(&output.stdout), text(&output.stderr)), (Some(0), "", ""));
