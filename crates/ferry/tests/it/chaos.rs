@@ -22,6 +22,7 @@ use ferry_tree::fill::{SplitMix64, derive};
 use self::judge::{Reported, Rules, Verdict, judge};
 use self::source::{Shape, Slot, Source};
 use self::target::{Habits, Target};
+use crate::manifest::listed;
 use crate::random::filesystem::{Filesystem, within};
 use crate::scene::{FERRY, scaled, skip, text};
 
@@ -55,6 +56,8 @@ struct Round {
     habits: Habits,
     is_source_quiet: bool,
     is_target_quiet: bool,
+    /// Set if a manifest is written. Two names of one existing target would make a line wrong.
+    lists: bool,
     /// Longest pause between a hostile thread's actions, in microseconds.
     pause_us: u64,
 }
@@ -77,17 +80,22 @@ impl Round {
         let update = options.contains("-u");
         let removes =
             !options.contains("--atomic") && ["-a", "f", "--remove"].iter().any(|has| options.contains(has));
+        let is_filled = numbers.percent(60);
+        let pause_us = [5, 40, 200][numbers.index(3)];
+        let lists = !is_filled && numbers.percent(60);
+        let manifest = if lists { "--manifest=m" } else { "" };
         Self {
             seed,
-            words: format!("{options} --backend={backend} {workers}"),
+            words: format!("{options} --backend={backend} {workers} {manifest}"),
             rules: Rules { archive, update, removes, parts_links },
             shape,
             descriptors,
-            is_filled: numbers.percent(60),
+            is_filled,
             habits,
             is_source_quiet,
             is_target_quiet,
-            pause_us: [5, 40, 200][numbers.index(3)],
+            lists,
+            pause_us,
         }
     }
 
@@ -119,7 +127,8 @@ impl Round {
             output
         });
         let reported = Reported::read(&place.join("errors"));
-        let mut verdict = judge(&source, &target, &reported, self.rules);
+        let lines = self.lists.then(|| listed(&fs::read(place.join("m")).unwrap_or_default()));
+        let mut verdict = judge(&source, &target, (&reported, lines.as_ref()), self.rules);
         let code = i32::from(reported.count() > 0);
         if output.status.code() != Some(code) {
             let how = format!("{}, {} failures are recorded", output.status, reported.count());
@@ -172,7 +181,7 @@ fn rounds(filesystem: &Filesystem, parts_links: bool, dress: &dyn Fn(&Path) -> P
     let only = number("FERRY_CHAOS_SEED");
     let first = only.unwrap_or_else(|| u64::from(std::process::id()) << 20);
     let begun = Instant::now();
-    let (mut done, mut copied, mut touched, mut wrong) = (0, 0, 0, Vec::new());
+    let (mut done, mut copied, mut touched, mut hashed, mut wrong) = (0, 0, 0, 0, Vec::new());
     while begun.elapsed() < Duration::from_secs(seconds) {
         let seed = if only.is_some() { first } else { first + done };
         let round = Round::of(seed, parts_links);
@@ -181,6 +190,7 @@ fn rounds(filesystem: &Filesystem, parts_links: bool, dress: &dyn Fn(&Path) -> P
         let (verdict, output) = round.run(&place, dress);
         copied += verdict.copied;
         touched += verdict.touched;
+        hashed += verdict.hashed;
         done += 1;
         if !verdict.wrong.is_empty() {
             let said: String = text(&output.stderr).lines().take(10).collect::<Vec<_>>().join("\n  ");
@@ -195,10 +205,12 @@ fn rounds(filesystem: &Filesystem, parts_links: bool, dress: &dyn Fn(&Path) -> P
         }
     }
     println!(
-        "SEEDS: {done} rounds from seed {first}: {copied} names copied, {touched} of them touched meanwhile"
+        "SEEDS: {done} rounds from seed {first}: {copied} names copied, {touched} of them touched meanwhile, {hashed} hashes \
+         right"
     );
     assert!(wrong.is_empty(), "{} of {done} rounds are wrong:\n{}", wrong.len(), wrong.join("\n\n"));
     assert!(touched > 0, "nothing was touched");
+    assert!(hashed > 0 || only.is_some() || done < 20, "no manifest had a line");
 }
 
 fn plain(place: &Path) -> PathBuf {

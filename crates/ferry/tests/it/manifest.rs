@@ -21,7 +21,7 @@ use crate::random::filesystem::{Filesystem, within};
 use crate::scene::{ferry, is_installed, skip, text};
 
 /// Hashes by path.
-type Hashes = BTreeMap<Vec<u8>, String>;
+pub(crate) type Hashes = BTreeMap<Vec<u8>, String>;
 
 const SIZES: [usize; 8] = [0, 1, 4095, 4096, 262_144, 262_145, 5 << 20, 40 << 20];
 
@@ -48,7 +48,7 @@ fn make_source(root: &Path) {
 }
 
 /// Returns the hashes of all regular files of a tree.
-fn hashes(root: &Path, algorithm: Algorithm) -> Hashes {
+pub(crate) fn hashes(root: &Path, algorithm: Algorithm) -> Hashes {
     let mut found = Hashes::new();
     let mut folders = vec![root.to_owned()];
     while let Some(folder) = folders.pop() {
@@ -68,7 +68,7 @@ fn hashes(root: &Path, algorithm: Algorithm) -> Hashes {
 }
 
 /// Parses lines of sha256sum or b3sum, which have to be sorted.
-fn listed(manifest: &[u8]) -> Hashes {
+pub(crate) fn listed(manifest: &[u8]) -> Hashes {
     let mut found = Hashes::new();
     let mut last = Vec::new();
     for line in manifest.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {

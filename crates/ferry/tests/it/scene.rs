@@ -295,9 +295,13 @@ pub(crate) fn gnu() -> Option<PathBuf> {
     }
 }
 
-/// The number of rounds of a test, multiplied by `FERRY_SEEDS`: a number, or a fraction such as 1/8.
+/// The number of rounds of a test, multiplied by `FERRY_SEEDS`: a number, or a fraction such as 1/8. If it is `=100`, there are
+/// 100 rounds.
 pub(crate) fn scaled(count: u64) -> u64 {
     let factor = std::env::var("FERRY_SEEDS").unwrap_or_else(|_| "1".to_owned());
+    if let Some(rounds) = factor.strip_prefix('=') {
+        return rounds.parse::<u64>().expect("FERRY_SEEDS=N has a number").max(1);
+    }
     let (times, parts) = factor.split_once('/').unwrap_or((&factor, "1"));
     let number = |text: &str| text.parse::<u64>().expect("FERRY_SEEDS is a number or a fraction");
     (count * number(times)).div_ceil(number(parts)).max(1)

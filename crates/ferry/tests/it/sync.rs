@@ -1,6 +1,7 @@
 //! `ferry sync`: random pairs of trees become equal, as rsync makes them; plans are kept to; nothing else is deleted.
 //!
-//! `FERRY_SEEDS` multiplies the number of seeds. `FERRY_SEED` runs a single seed, as printed on failure.
+//! `FERRY_SEEDS` multiplies the number of seeds; `FERRY_SEEDS==100` runs 100. `FERRY_SEED` runs a single seed, as printed on
+//! failure.
 
 mod attributes;
 mod beside;
@@ -10,6 +11,7 @@ mod choices;
 mod deletion;
 pub(crate) mod events;
 mod folded;
+mod killed;
 mod large;
 mod listed;
 mod load;
@@ -20,14 +22,18 @@ mod retries;
 mod selection;
 mod user;
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use ferry_copy::Algorithm;
 use ferry_tree::attributes::EntryKind;
 use ferry_tree::compare::{Difference, Holes, Mismatch, Options, snapshots};
 use ferry_tree::random::{Knobs, tree};
 use ferry_tree::{Tree, capture, make};
 
+use crate::manifest::{hashes, listed};
 use crate::random::filesystem::{self, Filesystem};
 use crate::scene::{FERRY, is_root, scaled, skip};
 
@@ -102,6 +108,32 @@ impl Pair {
     }
 }
 
+/// Panics unless each line of a manifest has the hash of its file in the target, and each file that both trees have has a
+/// line or was reported.
+fn assert_listed(pair: &Pair, manifest: &str, output: &Output) {
+    let (seed, said) = (pair.seed, said(output));
+    let found = hashes(&pair.path().join("target"), Algorithm::Blake3);
+    let lines = listed(&std::fs::read(pair.path().join(manifest)).unwrap());
+    for (path, line) in &lines {
+        let name = path.escape_ascii();
+        assert_eq!(found.get(path), Some(line), "FERRY_SEED={seed}: the line of {name}\n{said}");
+    }
+    let is_reported = |path: &[u8]| {
+        let named = |above: &Path| ["source", "target"].map(|tree| quoted(&Path::new(tree).join(above)));
+        let path = Path::new(OsStr::from_bytes(path));
+        path.ancestors().any(|above| named(above).iter().any(|name| said.contains(name.as_str())))
+    };
+    for path in found.keys().filter(|path| !lines.contains_key(*path) && !is_reported(path)) {
+        let is_taking_part = pair.path().join("source").join(OsStr::from_bytes(path)).is_file();
+        assert!(!is_taking_part, "FERRY_SEED={seed}: no line of {}\n{said}", path.escape_ascii());
+    }
+}
+
+/// A path of plain letters as it is in messages.
+fn quoted(path: &Path) -> String {
+    format!("'{}'", path.display().to_string().trim_end_matches('/'))
+}
+
 impl Drop for Pair {
     fn drop(&mut self) {
         // Modes may keep a user from removing what they made.
@@ -146,7 +178,9 @@ fn beside_rsync(pair: &Pair) -> Vec<String> {
 fn check(filesystem: &Filesystem, count: u64) {
     let has_rsync = Command::new("rsync").arg("--version").output().is_ok()
         || skip::<()>("rsync is not installed").is_some();
+    let (mut pairs, mut compared) = (0, 0);
     for seed in seeds(count) {
+        pairs += 1;
         let (pair, target) = Pair::random(filesystem.path(), seed, &knobs(filesystem.path(), seed));
         let backend = ["uring", "posix"][usize::try_from(seed % 2).unwrap()];
         let delete = ["--delete", "--delete=now"][usize::try_from(seed / 2 % 2).unwrap()];
@@ -159,6 +193,7 @@ fn check(filesystem: &Filesystem, count: u64) {
             let rsync = ["-aHAX", "--delete", "source/", "other/"];
             let rsync = Command::new("rsync").args(rsync).current_dir(pair.path()).output().unwrap();
             if rsync.status.success() {
+                compared += 1;
                 let report = beside_rsync(&pair);
                 assert!(report.is_empty(), "FERRY_SEED={seed}: {report:#?}");
             }
@@ -166,6 +201,7 @@ fn check(filesystem: &Filesystem, count: u64) {
         let again = pair.sync(&[delete, "--backend", backend, "-v"]);
         assert!(again.stdout.is_empty() && again.status.success(), "FERRY_SEED={seed}: {}", said(&again));
     }
+    eprintln!("SEEDS: pairs={pairs} compared={compared}");
 }
 
 #[test]

@@ -5,9 +5,12 @@ use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use ferry_copy::{Algorithm, Digest};
+
 use super::bytes::describe;
 use super::source::{BASE, Slot, Source};
 use super::target::{Foreign, Last, Target};
+use crate::manifest::Hashes;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rules {
@@ -50,12 +53,16 @@ pub(super) struct Verdict {
     /// Number of names with a version of their source, including touched ones.
     pub(super) copied: usize,
     pub(super) touched: usize,
+    /// Number of files whose hash in the manifest is right.
+    pub(super) hashed: usize,
 }
 
 struct Judge<'a> {
     source: &'a Source,
     target: &'a Target,
     reported: &'a Reported,
+    /// Lines of the manifest, if one was written.
+    lines: Option<&'a Hashes>,
     rules: Rules,
     /// Source file and inode of each untouched copy.
     copies: BTreeMap<Slot, (u32, u64)>,
@@ -64,9 +71,14 @@ struct Judge<'a> {
     verdict: Verdict,
 }
 
-pub(super) fn judge(source: &Source, target: &Target, reported: &Reported, rules: Rules) -> Verdict {
+pub(super) fn judge(
+    source: &Source,
+    target: &Target,
+    (reported, lines): (&Reported, Option<&Hashes>),
+    rules: Rules,
+) -> Verdict {
     let (copies, inodes, verdict) = (BTreeMap::new(), source.inodes(), Verdict::default());
-    let mut judge = Judge { source, target, reported, rules, copies, inodes, verdict };
+    let mut judge = Judge { source, target, reported, lines, rules, copies, inodes, verdict };
     for slot in source.shape.slots() {
         judge.name(slot);
     }
@@ -130,6 +142,7 @@ impl Judge<'_> {
             if !is_touched {
                 self.copies.insert(slot, (number, found.ino()));
                 self.times(slot, number, found);
+                self.hash(slot, bytes);
                 if self.inodes.contains(&found.ino()) && !self.links_to_linked(slot) {
                     self.say(slot, "it is another name of a source");
                 }
@@ -176,6 +189,17 @@ impl Judge<'_> {
         let is_kept = self.rules.archive && self.source.is_unchanged(number) && !self.is_reported(slot);
         if is_kept && found.len() > 0 && found.mtime() != expected {
             self.say(slot, &format!("file {number} with a time of {}, not {expected}", found.mtime()));
+        }
+    }
+
+    /// Checks that a copy which no other program has touched has a line with its hash, or is reported.
+    fn hash(&mut self, slot: Slot, bytes: &[u8]) {
+        let Some(lines) = self.lines.filter(|_| !self.is_reported(slot)) else { return };
+        let digest = Digest::of(Algorithm::Blake3, bytes).to_string();
+        match lines.get(self.source.shape.path(slot).as_bytes()) {
+            Some(line) if *line == digest => self.verdict.hashed += 1,
+            Some(_) => self.say(slot, "the manifest has another hash"),
+            None => self.say(slot, "the manifest has no line"),
         }
     }
 

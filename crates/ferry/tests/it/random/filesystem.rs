@@ -104,6 +104,11 @@ fn succeed(command: &mut Command) -> Result<(), String> {
 
 const WITHIN: &str = "FERRY_TEST_WITHIN";
 
+/// Returns true if the test runs in a mount namespace of its own.
+pub(crate) fn has_own_mounts() -> bool {
+    std::env::var_os(WITHIN).is_some()
+}
+
 /// Runs a test's body on a new filesystem, in a process with its own mount namespace.
 pub(crate) fn within(test: &str, kind: &str, body: impl FnOnce(&Filesystem)) {
     if std::env::var_os(WITHIN).is_some() {

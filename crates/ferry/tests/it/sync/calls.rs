@@ -7,7 +7,7 @@ use std::path::Path;
 use ferry_tree::fill::{SplitMix64, derive};
 use ferry_tree::{Node, Tree};
 
-use super::{Pair, said, seeds, struck};
+use super::{Pair, assert_listed, said, seeds, struck};
 use crate::random::filesystem::Filesystem;
 
 /// Calls that a run makes. Some also open libraries; a program that can't be started changes nothing.
@@ -87,9 +87,17 @@ fn a_call_that_fails_or_is_the_last_costs_nothing_and_the_next_run_ends_equal() 
         let fault = FAULTS[numbers.index(FAULTS.len())];
         let inject = format!("inject={call}:{fault}:when={}", 1 + numbers.below(30));
         let pair = Pair::new(memory.path(), seed, &source, &target);
-        let Some(struck) = struck(pair.path(), &inject, &["--delete", "source", "target"]) else { return };
+        let manifest: &[&str] = if numbers.percent(50) { &["--manifest=m"] } else { &[] };
+        let words = [manifest, &["--delete", "source", "target"]].concat();
+        let Some(struck) = struck(pair.path(), &inject, &words) else { return };
         assert_nothing_lost(&pair, &format!("{inject}: {}", said(&struck)));
-        let output = pair.sync(&["--delete"]);
+        if pair.path().join("m").exists() {
+            assert_listed(&pair, "m", &struck);
+        }
+        let output = pair.sync(&[&["--delete"], manifest].concat());
+        if !manifest.is_empty() {
+            assert_listed(&pair, "m", &output);
+        }
         let both = format!("FERRY_SEED={seed}, {inject}: {}{}", said(&struck), said(&output));
         assert!(output.status.success(), "{both}");
         pair.assert_equal("source", "target", &output);

@@ -7,14 +7,17 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
+use std::process::Output;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use ferry_copy::{Algorithm, Digest};
 use ferry_tree::fill::{SplitMix64, derive};
 use ferry_tree::{Node, Tree};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use super::calls::contents;
-use super::{Pair, said, seeds};
+use super::{Pair, assert_listed, said, seeds};
+use crate::manifest::listed;
 use crate::random::filesystem::Filesystem;
 
 const FOLDERS: u64 = 5;
@@ -81,6 +84,18 @@ impl Hostile<'_> {
     }
 }
 
+/// Panics unless each line of the manifest is the hash of a file that the source has, or that was put into the target. The
+/// hostile program may have changed the target since, so the lines can't be compared with it.
+fn assert_hashes_of(pair: &Pair, put: &BTreeSet<Vec<u8>>, output: &Output) {
+    let mut known = put.clone();
+    contents(&pair.path().join("source"), &mut known);
+    let known: BTreeSet<String> =
+        known.iter().map(|bytes| Digest::of(Algorithm::Blake3, bytes).to_string()).collect();
+    let lines = listed(&fs::read(pair.path().join("m")).unwrap());
+    let wrong: Vec<_> = lines.iter().filter(|(_, line)| !known.contains(*line)).collect();
+    assert!(!lines.is_empty() && wrong.is_empty(), "FERRY_SEED={}: {wrong:?}\n{}", pair.seed, said(output));
+}
+
 #[test]
 fn beside_a_hostile_program_nothing_is_lost_and_nothing_outside_is_touched() {
     let memory = Filesystem::memory();
@@ -104,7 +119,7 @@ fn beside_a_hostile_program_nothing_is_lost_and_nothing_outside_is_touched() {
                     hostile.step();
                 }
             });
-            let output = pair.sync(&["--delete", "--backend", backend]);
+            let output = pair.sync(&["--delete", "--manifest=m", "--backend", backend]);
             ended.store(true, Ordering::Relaxed);
             output
         });
@@ -113,13 +128,15 @@ fn beside_a_hostile_program_nothing_is_lost_and_nothing_outside_is_touched() {
         let is_untouched = outside.iter().all(|bytes| bytes == b"outside");
         assert!(is_untouched && outside.len() as u64 == FILES, "FERRY_SEED={seed}: {}", said(&output));
         expected.extend(hostile.put);
+        assert_hashes_of(&pair, &expected, &output);
         let mut found = BTreeSet::new();
         contents(&place.join("target"), &mut found);
         contents(&place.join("kept"), &mut found);
         let lost: Vec<_> = expected.difference(&found).map(|bytes| String::from_utf8_lossy(bytes)).collect();
         assert!(lost.is_empty(), "FERRY_SEED={seed}: lost {lost:?}\n{}", said(&output));
-        let again = pair.sync(&["--delete"]);
+        let again = pair.sync(&["--delete", "--manifest=m"]);
         assert!(again.status.success(), "FERRY_SEED={seed}: {}", said(&again));
         pair.assert_equal("source", "target", &again);
+        assert_listed(&pair, "m", &again);
     }
 }

@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use super::events::events;
-use super::{Pair, said, struck};
+use super::{Pair, assert_listed, said, struck};
 use crate::random::filesystem::{self, Filesystem};
 use crate::scene::{FERRY, is_root, skip};
 
@@ -75,6 +75,9 @@ fn finish(pair: &Pair, words: &[&str]) -> (u64, Output) {
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     pair.assert_equal("source", "target", &output);
     assert_eq!(hidden(pair, ""), Vec::<PathBuf>::new(), "{}", said(&output));
+    if words.contains(&"--manifest=m") {
+        assert_listed(pair, "m", &output);
+    }
     let found: Vec<Value> = events(&output.stdout);
     (found.last().unwrap()["end"]["bytes"].as_u64().unwrap(), output)
 }
@@ -82,6 +85,8 @@ fn finish(pair: &Pair, words: &[&str]) -> (u64, Output) {
 fn check(filesystem: &Path, words: &[&str], signal: Signal) {
     for holes in [false, true] {
         let pair = pair(filesystem, holes);
+        let manifest: &[&str] = if holes { &["--manifest=m"] } else { &[] };
+        let words = &[words, manifest].concat()[..];
         fs::write(pair.path().join("target/large"), "older").unwrap();
         let output = interrupt(&pair, begin(&pair, words), signal, 2);
         assert!(!output.status.success());

@@ -10,7 +10,14 @@ use super::{Pair, knobs, said, seeds};
 use crate::random::filesystem::Filesystem;
 use crate::scene::{FERRY, is_root, place_program};
 
-const NOBODY: u32 = 65_534;
+/// A user who is not root.
+pub(super) const NOBODY: u32 = 65_534;
+
+/// Gives a pair to that user. Nobody but root may change what is in folders that they may not write to.
+pub(super) fn give_to_user(pair: &Pair) {
+    let given = "chown -hR 65534:65534 . && chmod -R u+rwX .";
+    assert!(Command::new("sh").args(["-c", given]).current_dir(pair.path()).status().unwrap().success());
+}
 
 #[test]
 fn a_normal_user_makes_trees_equal() {
@@ -26,9 +33,7 @@ fn a_normal_user_makes_trees_equal() {
         let knobs =
             Knobs { unreadable: false, devices: false, owners: false, trusted_xattrs: false, ..possible };
         let (pair, _) = Pair::random(memory.path(), seed, &knobs);
-        // Nobody but root may change what is in folders that they may not write to.
-        let given = "chown -hR 65534:65534 . && chmod -R u+rwX .";
-        assert!(Command::new("sh").args(["-c", given]).current_dir(pair.path()).status().unwrap().success());
+        give_to_user(&pair);
         let backend = ["uring", "posix"][usize::try_from(seed % 2).unwrap()];
         for round in 0..2 {
             let mut command = Command::new(&ferry);
