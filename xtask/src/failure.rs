@@ -6,6 +6,10 @@ use std::path::{Path, PathBuf};
 
 const USAGE: &str = "usage: cargo xtask TASK
 
+  acceptance-sync pairs --count N
+                   compare ferry sync with rsync on N random pairs of trees
+  acceptance-sync kills --count N
+                   kill N runs of ferry sync that copy large files; each next run has to end equal
   test             run all checks and most tests; name the tests left out. With CI=true, a SKIP is a failure
   test --all       run all checks and all tests
   test --rest      run all checks and the tests that test leaves out
@@ -29,6 +33,8 @@ const USAGE: &str = "usage: cargo xtask TASK
   gnu-cp           build the newest GNU cp, with which tests compare ferry, unless it is built
   install --prefix DIR
                    build a release and install it with manual pages and completions
+  neighbour --in DIR [--rounds N] [--max-load PERCENT] [--ferry PROGRAM]
+                   measure what ferry sync leaves to a program that reads from the disk of DIR
   pictures DIR     build a release and draw the pictures of docs/ with it
   python           build the Python wheel of the profile dev, test it in a fresh virtual environment, and uninstall it
   python --release
@@ -58,6 +64,10 @@ pub(crate) enum Failure {
     Tests { count: usize },
     /// No test ran.
     NoTests,
+    /// Fewer rounds ran than were asked for, because tests were skipped.
+    FewRounds { wanted: u64, done: u64 },
+    /// The output of a program was not understood.
+    Output { command: &'static str },
     /// A fuzz target failed; `failures` holds its inputs.
     Fuzzed { target: &'static str, failures: PathBuf },
     /// The program is larger than a release.
@@ -116,6 +126,8 @@ impl fmt::Display for Failure {
             Self::Ignored { count } => write!(f, "{count} tests were ignored; with CI=true, none may be"),
             Self::Tests { count } => write!(f, "{count} tests failed"),
             Self::NoTests => f.write_str("no test ran"),
+            Self::FewRounds { wanted, done } => write!(f, "{done} of {wanted} rounds ran"),
+            Self::Output { command } => write!(f, "the output of `{command}` was not understood"),
             Self::Fuzzed { target, failures } => {
                 write!(f, "fuzz target {target} failed; its inputs are in '{}'", failures.display())
             }

@@ -15,6 +15,7 @@ mod imports;
 mod install;
 mod manifest;
 mod modules;
+mod neighbour;
 mod pictures;
 mod python;
 mod scratch;
@@ -42,6 +43,10 @@ fn run() -> Result<(), Failure> {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let task = match arguments.as_slice() {
+        ["acceptance-sync", what, "--count", count] => {
+            return suite::acceptance(&workspace::root()?, what, count);
+        }
+        ["neighbour", rest @ ..] => return neighbour::run(&workspace::root()?, rest),
         ["install", "--prefix", prefix] => return install::run(&workspace::root()?, prefix.as_ref()),
         ["bench", "--records", folder] => return bench::of_records(&workspace::root()?, folder.as_ref()),
         ["bench", "--cell", name] => return bench::one(&workspace::root()?, name),

@@ -18,8 +18,13 @@ pub(crate) struct Scratch {
 impl Scratch {
     /// Creates the folder in the system's temporary folder. Fails if its name is taken.
     pub(crate) fn open() -> Result<Self, Failure> {
+        Self::within(&env::temp_dir())
+    }
+
+    /// Creates the folder in another one. Fails if its name is taken.
+    pub(crate) fn within(folder: &Path) -> Result<Self, Failure> {
         let index = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = env::temp_dir().join(format!("ferry-xtask-{}-{index}", process::id()));
+        let path = folder.join(format!("ferry-xtask-{}-{index}", process::id()));
         fs::create_dir(&path).map_err(Failure::path("create", &path))?;
         Ok(Self { path })
     }

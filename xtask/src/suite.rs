@@ -5,6 +5,7 @@
 //! line that begins with `SKIP` and passes. Such lines are found in the output, and fail the suite if the environment
 //! has `CI=true`.
 
+mod acceptance;
 mod binaries;
 mod left_out;
 mod tally;
@@ -21,6 +22,7 @@ use std::time::Instant;
 
 use crate::failure::Failure;
 use crate::{architecture, documents, gnu_cp, guards, imports, tools, workspace};
+pub(crate) use acceptance::run as acceptance;
 use binaries::{Binary, Run};
 pub(crate) use left_out::Scope;
 use left_out::Selection;

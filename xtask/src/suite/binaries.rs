@@ -28,8 +28,13 @@ pub(super) struct Run {
 
 /// Builds all tests. Errors of the compiler are printed as usual.
 pub(super) fn build(root: &Path) -> Result<Vec<Binary>, Failure> {
+    build_with(root, &workspace::TESTS)
+}
+
+/// Builds the tests that arguments of Cargo choose.
+pub(super) fn build_with(root: &Path, arguments: &[&str]) -> Result<Vec<Binary>, Failure> {
     let mut command = workspace::cargo(root);
-    command.args(workspace::TESTS).args(["--no-run", "--message-format=json-render-diagnostics"]);
+    command.args(arguments).args(["--no-run", "--message-format=json-render-diagnostics"]);
     let mut child = command.stdout(Stdio::piped()).spawn().map_err(Failure::start(BUILD))?;
     let mut binaries = Vec::new();
     if let Some(messages) = child.stdout.take() {
