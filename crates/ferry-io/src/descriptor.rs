@@ -144,7 +144,7 @@ impl Descriptor {
     pub(crate) fn preloaded(&self) -> &Shelf {
         match self {
             Self::Real(handle) => &handle.preloaded,
-            Self::Sim(descriptor) => &descriptor.preloaded,
+            Self::Sim(descriptor) => descriptor.preloaded(),
         }
     }
 

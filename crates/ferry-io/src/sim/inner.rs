@@ -34,7 +34,7 @@ pub(crate) struct SimDescriptor {
     pub(super) handle: u64,
     /// Device number of its filesystem.
     device: u64,
-    pub(crate) preloaded: Shelf,
+    preloaded: Shelf,
     is_given_back: bool,
 }
 
@@ -61,6 +61,11 @@ impl SimDescriptor {
             Err(Errno::INTR) => Ok(()),
             answer => answer,
         }
+    }
+
+    /// Files of this folder that were read when it was listed.
+    pub(crate) fn preloaded(&self) -> &Shelf {
+        &self.preloaded
     }
 
     /// Device number of its filesystem.
