@@ -8,11 +8,16 @@
 //! names are exchanged, and only then the old entry, which has the hidden name now, is compared with the one that the
 //! caller saw. A foreign one gets its name back. So the target is never missing and never incomplete.
 //!
+//! Many new entries of one folder are copied together ([`Copier::copy_new`]), and several processes can copy one large
+//! file ([`Copier::copy_range`]).
+//!
 //! Folders are entered as [`Pair`]s. A pair in which nothing changes keeps its attributes; in any other the source's are
 //! set when it is finished.
 
 mod attributes;
+mod entries;
 mod own;
+mod ranges;
 mod shown;
 mod swap;
 
@@ -46,6 +51,7 @@ use crate::trail::{self, AtLink};
 use crate::walk;
 
 pub use attributes::{is_kept_xattr, kept_mode};
+pub use entries::Listing;
 use own::OwnTimes;
 use shown::Shown;
 
@@ -221,16 +227,27 @@ impl Copier {
         self.make_as(parent, name, Role::New).await
     }
 
+    /// As [`Self::make`], and begins to list the source.
+    pub async fn make_listed(&self, parent: &Pair, name: &Name) -> Option<(Pair, Listing)> {
+        self.make_and_list(parent, name, Role::Inner).await
+    }
+
     async fn make_as(&self, parent: &Pair, name: &Name, role: Role) -> Option<Pair> {
+        self.make_and_list(parent, name, role).await.map(|(pair, _)| pair)
+    }
+
+    async fn make_and_list(&self, parent: &Pair, name: &Name, role: Role) -> Option<(Pair, Listing)> {
         let folder = self.beneath(parent, name, role);
         self.run.walk_grows(1);
         let entered = walk::enter(&self.run, &folder, None).await;
         self.run.walk_shrinks();
-        if entered.is_none() {
-            finish::end_one(&self.run, folder).await;
-            return None;
+        match entered {
+            Some(chunk) => Some((Pair(folder), Listing::of(chunk))),
+            None => {
+                finish::end_one(&self.run, folder).await;
+                None
+            }
         }
-        Some(Pair(folder))
     }
 
     /// Copies a folder that the target lacks, with everything in it, and returns the number of entries made. Failures
@@ -495,6 +512,12 @@ impl Copier {
         self.run.io.is_stopped()
     }
 
+    /// Returns the totals so far. The caller adds those of the runtime.
+    #[must_use]
+    pub fn totals(&self) -> Summary {
+        self.run.summary()
+    }
+
     /// Number of entries of one folder to be copied at once.
     #[must_use]
     pub fn entries_at_once(&self) -> usize {
@@ -510,6 +533,12 @@ impl Copier {
 }
 
 impl Pair {
+    /// Returns true if the copier has made the target: nothing is in it that the copier has not put there.
+    #[must_use]
+    pub fn is_new(&self) -> bool {
+        self.0.facts().is_some_and(|facts| facts.is_new)
+    }
+
     /// Notes a change of the target: it gets its attributes again when the pair is finished.
     pub fn touch(&self) {
         self.0.is_untouched.store(false, Ordering::Relaxed);

@@ -7,7 +7,7 @@ mod source;
 
 use std::sync::Arc;
 
-use ferry_io::{Content, Error, File, FileKind, Name, Operation, Stat, protect};
+use ferry_io::{Content, Error, File, FileKind, Name, Operation, Permit, Stat, protect};
 
 use crate::backup;
 use crate::bytes;
@@ -52,12 +52,36 @@ pub(crate) async fn go_on(
     left: Left<'_>,
     seen: &Seen,
 ) -> Result<Ended, FailureKind> {
-    let Left { rest, held: Held { making, permit: _permit } } = left;
+    let (source, _permit) = open_left(run, entry, left).await?;
+    claim_and_fill(run, entry, source, None, seen).await
+}
+
+/// As [`go_on`], but a file that `leaves` accepts is not copied: its attributes are returned instead.
+pub(crate) async fn go_on_unless(
+    run: &Arc<Run>,
+    entry: Entry<'_>,
+    left: Left<'_>,
+    seen: &Seen,
+    leaves: &dyn Fn(&Stat) -> bool,
+) -> Result<Result<Ended, Stat>, FailureKind> {
+    let (source, _permit) = open_left(run, entry, left).await?;
+    let is_begun = matches!(source.content, Content::Stored(..) | Content::Begun(..));
+    if !is_begun && leaves(&source.stat) {
+        return Ok(Err(source.stat));
+    }
+    claim_and_fill(run, entry, source, None, seen).await.map(Ok)
+}
+
+async fn open_left<'a>(
+    run: &'a Arc<Run>,
+    entry: Entry<'_>,
+    left: Left<'a>,
+) -> Result<(Source<'a>, Permit<'a>), FailureKind> {
+    let Left { rest, held: Held { making, permit } } = left;
     if let Some(refused) = rest.refused() {
         unfinished::take_back(run, entry, refused).await?;
     }
-    let source = source::go_on(run, entry, rest, making).await?;
-    claim_and_fill(run, entry, source, None, seen).await
+    Ok((source::go_on(run, entry, rest, making).await?, permit))
 }
 
 async fn claim_and_fill(

@@ -65,6 +65,40 @@ pub(crate) async fn copy_data(mover: &mut Mover<'_>, stat: &Stat, from: u64) -> 
     Ok(moved)
 }
 
+/// Copies the data extents of a range. The target's size is the caller's matter. Returns the number of bytes moved, and the
+/// method of the last extent.
+pub(crate) async fn copy_data_of(
+    mover: &mut Mover<'_>,
+    range: Range<u64>,
+) -> Result<(u64, Method), FailureKind> {
+    let (run, source) = (mover.run, mover.source);
+    let (mut at, mut bytes, mut method) = (range.start, 0, Method::Nothing);
+    while at < range.end {
+        let data = match source.seek_data(at).await {
+            Ok(Some(data)) => data.min(range.end),
+            Ok(None) => range.end,
+            // The filesystem reports no holes: everything may be data.
+            Err(error) if error.is(Errno::INVAL) || error.is(Errno::OPNOTSUPP) => at,
+            Err(error) => return Err(Verb::Read.failed(error)),
+        };
+        run.progress.bytes_done.add(data - at);
+        if data == range.end {
+            break;
+        }
+        let hole = source.seek_hole(data).await.ok().flatten();
+        let end = end_of_data(data, hole, range.end);
+        let moved = mover.move_range(data..end).await?;
+        if moved.end < end {
+            return Err(FailureKind::Changed);
+        }
+        method = moved.method;
+        bytes += end - data;
+        at = end;
+    }
+    mover.end(range.end).await?;
+    Ok((bytes, method))
+}
+
 /// Returns the end of a source that has no further data. It may be shorter by now.
 async fn end_of_hole(source: &File, size: u64) -> Result<u64, FailureKind> {
     let now = source.stat().await.during(Verb::Stat)?;

@@ -313,6 +313,12 @@ async fn clear(dir: &Dir, folder: u64) -> Result<()> {
     .await
 }
 
+/// Removes all hidden names of this folder, whose inode number is given, except parts. The caller knows that no run uses
+/// them.
+pub(crate) async fn clear_all(dir: &Dir, folder: u64) -> Result<()> {
+    protect(unlink_where(dir, async |name| is_hidden_name(name, folder))).await
+}
+
 /// Removes all parts in a folder, unless a run fills them.
 pub(crate) async fn clear_parts(dir: &Dir) -> Result<()> {
     let folder = dir.stat().await?.inode;

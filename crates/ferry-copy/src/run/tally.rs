@@ -35,6 +35,11 @@ impl Tally {
         }
     }
 
+    /// Counts bytes of a file that is counted when its last range is copied.
+    pub(crate) fn count_part(&self, method: Method, bytes: u64) {
+        self.bytes_by_method[method as usize].add(bytes);
+    }
+
     pub(crate) fn bytes_by(&self, method: Method) -> u64 {
         self.bytes_by_method[method as usize].get()
     }

@@ -49,7 +49,8 @@ impl<'a> Target<'a> {
         Self { _turn: filling.making, is_like_source: filling.is_like_source, ..Self::of(file, true) }
     }
 
-    fn of(file: File, is_new: bool) -> Self {
+    /// Wraps an open file.
+    pub(crate) fn of(file: File, is_new: bool) -> Self {
         Self {
             file,
             _turn: None,

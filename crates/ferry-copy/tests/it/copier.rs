@@ -581,3 +581,85 @@ fn a_file_of_a_new_folder_is_copied_as_it_is_then() {
         assert_eq!(copied.content, world.get("source/outer/inner/file").unwrap().content);
     });
 }
+
+#[test]
+fn ranges_in_any_order_make_the_whole_file_and_its_name_comes_last() {
+    const RANGE: u64 = 70_000;
+    for_seeds(40, |seed| {
+        let (world, io) = world(seed);
+        let bytes: Vec<u8> = (0..=250).cycle().take(400_001).collect();
+        world.folder("source").file("source/large", &bytes).folder("target");
+        later(&world, "source/large");
+        let ((), told) = acting(&world, &io, async |copier, pair, _| {
+            let (large, part) = (name("large"), name(".part"));
+            let (source, _) = both(copier, pair, "large").await;
+            let mut starts: Vec<u64> = (0..source.size).step_by(70_000).collect();
+            starts.rotate_left(usize::try_from(seed % 5).unwrap());
+            for start in starts {
+                let range = start..source.size.min(start + RANGE);
+                copier.copy_range(pair, (&large, &part), &source, range).await.unwrap();
+                assert_eq!(world.get("target/large"), None, "it has its name before it is whole");
+            }
+            let sides = Sides { source: &source, target: None };
+            copier.end_ranges(pair, (&large, &part), sides).await.unwrap();
+        });
+        assert!(told.failures().is_empty(), "{:?}", told.failures());
+        let mut target = world.model("target");
+        target.values_mut().for_each(|node| drop(node.xattrs.remove(c"system.posix_acl_access")));
+        assert_eq!(differences(&world.model("source"), &target), Vec::<String>::new());
+    });
+}
+
+#[test]
+fn a_range_of_a_source_that_was_written_to_is_refused() {
+    for_seeds(10, |seed| {
+        let (world, io) = world(seed);
+        world.folder("source").file("source/large", &[1; 100_000]).folder("target");
+        let (refused, _) = acting(&world, &io, async |copier, pair, _| {
+            let (source, _) = both(copier, pair, "large").await;
+            write_later(&world, "source/large", b"changed");
+            let (large, part) = (name("large"), name(".part"));
+            let copied = copier.copy_range(pair, (&large, &part), &source, 0..100_000).await;
+            copier.drop_ranges(pair, &part).await.unwrap();
+            copied
+        });
+        assert!(matches!(refused, Err(FailureKind::Changed)), "{refused:?}");
+        assert!(world.model("target").len() <= 1, "the part is left");
+    });
+}
+
+#[test]
+fn new_entries_are_copied_together_but_for_those_that_the_caller_leaves() {
+    for_seeds(40, |seed| {
+        let (world, io) = world(seed);
+        world.folder("source").folder("target").folder("source/new").symlink("source/new/link", "text");
+        for file in 0..50 {
+            world.file(format!("source/new/f{file}"), &vec![b'x'; file * 97]);
+        }
+        world.hard_link("source/new/f7", "source/new/again");
+        let (left, told) = acting(&world, &io, async |copier, pair, _| {
+            let (new, mut listing) = copier.make_listed(pair, &name("new")).await.unwrap();
+            let mut left = Vec::new();
+            while !listing.is_over() {
+                let entries = listing.next().await.unwrap();
+                let leaves = |stat: &Stat| stat.links > 1 || stat.size > 40 * 97;
+                left.extend(copier.copy_new(&new, entries, &leaves).await);
+            }
+            copier.finish(new).await;
+            left
+        });
+        assert!(told.failures().is_empty(), "{:?}", told.failures());
+        let mut names: Vec<_> =
+            left.iter().map(|(name, _)| String::from_utf8_lossy(name.as_bytes()).into_owned()).collect();
+        names.sort();
+        let mut expected: Vec<_> = (41..50).map(|file| format!("f{file}")).collect();
+        expected.extend(["f7".to_owned(), "again".to_owned()]);
+        expected.sort();
+        assert_eq!(names, expected, "seed {seed}");
+        for file in (0..=40).filter(|&file| file != 7) {
+            let copied = world.get(format!("target/new/f{file}")).unwrap();
+            assert_eq!(copied.content.size(), file as u64 * 97);
+        }
+        assert!(world.get("target/new/link").is_some());
+    });
+}

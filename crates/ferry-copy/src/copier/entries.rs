@@ -1,0 +1,148 @@
+//! Many new entries of one folder, copied as the walk copies them: plain files in runs, the others as fibers.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+
+use ferry_io::{Entry as ListedEntry, FileKind, Name, Stat, for_each};
+
+use super::{Copier, Pair, Sides};
+use crate::entry::settle::settle;
+use crate::file;
+use crate::file::plain::{self, End, Ended, Last};
+use crate::listing::{Chunk, Listing as Unread};
+use crate::place::Entry;
+use crate::report::{During as _, FailureKind, Verb};
+use crate::staging;
+use crate::target::{Ahead, Seen};
+
+/// Entries of a source's folder, which are read some at a time.
+pub struct Listing {
+    read: Vec<ListedEntry>,
+    rest: Option<Unread>,
+}
+
+impl Listing {
+    pub(super) fn of(chunk: Chunk) -> Self {
+        Self { read: chunk.entries, rest: chunk.rest }
+    }
+
+    /// Returns the next entries; none at the end.
+    ///
+    /// # Errors
+    /// Those of getdents64(2), after the entries read before.
+    pub async fn next(&mut self) -> Result<Vec<ListedEntry>, FailureKind> {
+        while self.read.is_empty()
+            && let Some(rest) = self.rest.take()
+        {
+            *self = Self::of(rest.next().await.during(Verb::ReadDirectory)?);
+        }
+        Ok(std::mem::take(&mut self.read))
+    }
+
+    /// Returns true if [`Self::next`] returned everything.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.read.is_empty() && self.rest.is_none()
+    }
+}
+
+impl Copier {
+    /// Begins to list the source of a pair.
+    ///
+    /// # Errors
+    /// If it can't be opened or listed.
+    pub async fn list(&self, pair: &Pair) -> Result<Listing, FailureKind> {
+        let source = self.run.dirs(&pair.0).await.during(Verb::OpenDirectory)?.source;
+        let first = source.list(Some(0)).await.during(Verb::ReadDirectory)?;
+        Ok(Listing::of(Chunk::first(&self.run.open_listings, source, first).await))
+    }
+
+    /// Copies entries that the target lacks, and reports those that fail. Returns the ones that were left: folders, and
+    /// files that `leaves` accepts by their attributes.
+    pub async fn copy_new(
+        &self,
+        pair: &Pair,
+        entries: Vec<ListedEntry>,
+        leaves: &dyn Fn(&Stat) -> bool,
+    ) -> Vec<(Name, Stat)> {
+        pair.touch();
+        let rest = RefCell::new(VecDeque::from(entries));
+        let left = RefCell::new(Vec::new());
+        let next = || rest.borrow_mut().pop_front();
+        let next_file = || {
+            let is_file = rest.borrow().front().is_some_and(|next| next.kind == Some(FileKind::Regular));
+            if is_file { next() } else { None }
+        };
+        let ended =
+            for_each(self.entries_at_once(), std::iter::from_fn(next), async |listed: ListedEntry| {
+                if ferry_io::is_cancelled() {
+                    return Err(());
+                }
+                let copied = match plain::copy_run(&self.run, &pair.0, listed, next_file).await {
+                    Ended::Copied => return Ok(()),
+                    Ended::NotBegun(listed) => {
+                        (self.copy_unless(pair, &listed.name, leaves).await, listed.name)
+                    }
+                    Ended::Last(last) => {
+                        let Last { listed, end } = *last;
+                        (Box::pin(self.end_run(pair, &listed.name, end, leaves)).await, listed.name)
+                    }
+                };
+                match copied {
+                    (Ok(None), _) => {}
+                    (Ok(Some(stat)), name) => left.borrow_mut().push((name.detached(), stat)),
+                    (Err(kind), name) => self.run.fail(Entry::of(&pair.0, &name), kind),
+                }
+                Ok(())
+            });
+        // Ends early only in a cancelled run.
+        ended.await.ok();
+        left.into_inner()
+    }
+
+    /// Copies the file that ended a run of plain ones; returns the attributes of one that is left.
+    async fn end_run(
+        &self,
+        pair: &Pair,
+        name: &Name,
+        end: End<'_>,
+        leaves: &dyn Fn(&Stat) -> bool,
+    ) -> Result<Option<Stat>, FailureKind> {
+        let (run, entry) = (&self.run, Entry::of(&pair.0, name));
+        let seen = Seen { follow: false, stat: None, ahead: Ahead::Free };
+        match end {
+            End::Left(left) => match file::go_on_unless(run, entry, left, &seen, leaves).await? {
+                Ok(ended) => settle(run, entry, seen.look(), ended).await.map(|()| None),
+                Err(stat) => Ok(Some(stat)),
+            },
+            End::Unclosed(error, _held) => {
+                plain::give_up_unclosed(run, entry, error).await;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Copies an entry of any kind; returns the attributes of one that is left.
+    async fn copy_unless(
+        &self,
+        pair: &Pair,
+        name: &Name,
+        leaves: &dyn Fn(&Stat) -> bool,
+    ) -> Result<Option<Stat>, FailureKind> {
+        let source = self.run.stat(Entry::of(&pair.0, name), false).await?;
+        if source.kind == FileKind::Directory || leaves(&source) {
+            return Ok(Some(source));
+        }
+        self.copy(pair, name, Sides { source: &source, target: None }).await.map(|()| None)
+    }
+
+    /// Removes the hidden names of the target's folder, whose runs have all ended.
+    ///
+    /// # Errors
+    /// If the folder can't be opened or listed.
+    pub async fn clear_hidden(&self, pair: &Pair) -> Result<(), FailureKind> {
+        let target = self.run.dirs(&pair.0).await.during(Verb::Remove)?.target;
+        let folder = target.stat().await.during(Verb::StatTarget)?.inode;
+        staging::clear_all(&target, folder).await.during(Verb::Remove)
+    }
+}

@@ -1,0 +1,135 @@
+//! One large file, copied in ranges by several processes.
+//!
+//! Each range is written to the file's *part*: a file with a hidden name that the caller chooses, so that all processes
+//! choose the same. The part has mode 0600 until its end. After the last range one process gives it the source's size,
+//! attributes and name.
+
+use std::ops::Range;
+
+use ferry_io::{Dir, Errno, File, FileKind, Name, OpenHow, Stat, protect};
+
+use super::{Copier, Pair, Sides};
+use crate::folder::Dirs;
+use crate::meta;
+use crate::mover::Mover;
+use crate::place::Entry;
+use crate::report::{During as _, FailureKind, Verb};
+use crate::run::Details;
+use crate::sparse;
+use crate::staging;
+use crate::target::Target;
+
+impl Copier {
+    /// Copies a range to a file's part, which is made if it is missing. Holes are left out.
+    ///
+    /// # Errors
+    /// [`FailureKind::Changed`] if the source is not the file that the caller saw, or was written to since; others as
+    /// with cp.
+    pub async fn copy_range(
+        &self,
+        pair: &Pair,
+        (name, part): (&Name, &Name),
+        seen: &Stat,
+        range: Range<u64>,
+    ) -> Result<(), FailureKind> {
+        let run = &self.run;
+        run.pass().await.during(Verb::Open)?;
+        pair.touch();
+        let _permit = run.limits.files.acquire().await.during(Verb::Open)?;
+        let Dirs { source: from, target: to } = run.dirs(&pair.0).await.during(Verb::Open)?;
+        let source = open_source(&from, name, seen).await?;
+        let target = Target::of(open_part(&to, part).await.during(Verb::CreateFile)?, true);
+        let abilities = run.abilities(&pair.0, seen.device, target.device());
+        let mut mover = Mover::of(run, &abilities, seen, &source, &target);
+        let (bytes, method) = if seen.may_have_holes() {
+            sparse::copy_data_of(&mut mover, range).await?
+        } else {
+            let moved = mover.move_range(range.clone()).await?;
+            mover.end(moved.end).await?;
+            if moved.end < range.end {
+                return Err(FailureKind::Changed);
+            }
+            (range.end - range.start, moved.method)
+        };
+        drop(mover);
+        if run.options.fsync {
+            target.file.sync_data().await.during(Verb::Sync)?;
+        }
+        run.tally.count_part(method, bytes);
+        target.file.close().during(Verb::Close)
+    }
+
+    /// Completes a part of which all ranges are copied, and gives it its name.
+    ///
+    /// # Errors
+    /// As with [`Self::copy_range`]; [`FailureKind::FileOverDirectory`].
+    pub async fn end_ranges(
+        &self,
+        pair: &Pair,
+        (name, part): (&Name, &Name),
+        sides: Sides<'_>,
+    ) -> Result<(), FailureKind> {
+        let run = &self.run;
+        let entry = Entry { folder: &pair.0, source: name, target: name };
+        pair.touch();
+        if sides.target.is_some_and(|target| target.kind == FileKind::Directory) {
+            return Err(FailureKind::FileOverDirectory);
+        }
+        let Dirs { source: from, target: to } = run.dirs(&pair.0).await.during(Verb::Open)?;
+        let source = open_source(&from, name, sides.source).await?;
+        let xattrs = meta::found(run, entry.into(), source.xattrs().await)?;
+        // Not cancellable: a mode that is set without its owner could give access.
+        protect(async {
+            let target = open_part(&to, part).await.during(Verb::CreateFile)?;
+            target.truncate(sides.source.size).await.during(Verb::Write)?;
+            meta::keep(run, entry.into(), &target, sides.source, &xattrs, None).await?;
+            if run.options.fsync {
+                target.sync().await.during(Verb::Sync)?;
+            }
+            target.close().during(Verb::Close)?;
+            // The last look at the source: it was not written to while it was copied.
+            open_source(&from, name, sides.source).await?;
+            staging::rename(&to, part, name, sides.target.is_some()).await.during(Verb::CreateFile)
+        })
+        .await?;
+        run.tally.files.add(1);
+        run.note_made(entry.into(), FileKind::Regular, &Details::default());
+        Ok(())
+    }
+
+    /// Removes a part, if it is there.
+    ///
+    /// # Errors
+    /// Those of unlinkat(2), except ENOENT.
+    pub async fn drop_ranges(&self, pair: &Pair, part: &Name) -> Result<(), FailureKind> {
+        pair.touch();
+        let target = self.run.dirs(&pair.0).await.during(Verb::Remove)?.target;
+        match protect(target.unlink(part)).await {
+            Err(error) if error.is(Errno::NOENT) => Ok(()),
+            removed => removed.during(Verb::Remove),
+        }
+    }
+}
+
+/// Opens a source that must be the file that was seen, and not written to since.
+async fn open_source(dir: &Dir, name: &Name, seen: &Stat) -> Result<File, FailureKind> {
+    let file = dir.open(name, OpenHow::read()).await.during(Verb::Open)?;
+    let found = file.stat().await.during(Verb::Stat)?;
+    let is_it = found.is_same_file(seen)
+        && found.kind == FileKind::Regular
+        && found.size == seen.size
+        && found.times.modified == seen.times.modified;
+    if is_it { Ok(file) } else { Err(FailureKind::Changed) }
+}
+
+/// Opens a part, which another process may be making at this moment.
+async fn open_part(dir: &Dir, part: &Name) -> ferry_io::Result<File> {
+    match dir.open(part, OpenHow::write()).await {
+        Err(error) if error.is(Errno::NOENT) => {}
+        opened => return opened,
+    }
+    match protect(dir.open(part, OpenHow::create(0o600))).await {
+        Err(error) if error.is(Errno::EXIST) => dir.open(part, OpenHow::write()).await,
+        opened => opened,
+    }
+}
