@@ -53,6 +53,8 @@ const RULES: &[Rule] = &[
         tests_import: &["ferry-tree"],
         cycles: &[],
     },
+    // Knows neither files nor the runtime, so that a simulation runs it.
+    Rule { name: "ferry-cluster", imports: &[], tests_import: &["ferry-tree"], cycles: &[] },
     Rule { name: "ferry-trace", imports: &["ferry-io"], tests_import: &[], cycles: &[] },
     Rule {
         name: "ferry-lab",
@@ -79,6 +81,12 @@ const RULES: &[Rule] = &[
         name: "ferry-python",
         imports: &["ferry", "ferry-io", "ferry-tree", "ferry-copy", "ferry-sync"],
         tests_import: &[],
+        cycles: &[],
+    },
+    Rule {
+        name: "ferry-mpi",
+        imports: &["ferry-cluster", "ferry-copy", "ferry-io"],
+        tests_import: &["ferry-tree"],
         cycles: &[],
     },
     Rule { name: "xtask", imports: &[], tests_import: &[], cycles: &[] },

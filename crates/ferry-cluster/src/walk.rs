@@ -1,0 +1,391 @@
+//! A lease being performed: which piece comes next, and what is left of it at the end.
+//!
+//! Folders are walked depth first. A folder in which nothing is left gets its attributes at once, and the coordinator
+//! never hears of it. When the budget is spent, or other ranks are idle, all that was not begun is given back.
+//!
+//! A folder with more names than the caller reads at once keeps its listing, because a position in a listing means
+//! nothing to another process. The lease then goes on with that folder alone ([`Outcome::Listing`]).
+//!
+//! Bound: one entry for each folder met in a lease, so at most the budget and what one folder holds of folders at once.
+
+use crate::message::{
+    At, Grant, NewFiles, NewFolder, NewLarge, NewLinked, Outcome, Report, Settings, State, Totals, Version,
+    Work,
+};
+use crate::text::Text;
+
+/// A piece of the lease, to be performed by the caller.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Task {
+    /// Make and list a folder, copy its files, and call [`Walk::found`].
+    Folder {
+        /// Number of the folder in this lease.
+        folder: usize,
+        /// Its path.
+        path: Text,
+        /// Set if an interrupted job has listed a part of it.
+        again: bool,
+    },
+    /// Go on with the listing of a folder, and call [`Walk::found`].
+    Continue {
+        /// Number of the folder in this lease.
+        folder: usize,
+        /// Its path.
+        path: Text,
+    },
+    /// Set a folder's attributes, and call [`Walk::finished`].
+    Finish {
+        /// Number of the folder in this lease.
+        folder: usize,
+        /// Its path.
+        path: Text,
+    },
+    /// Perform other work, and call [`Walk::performed`].
+    Work {
+        /// Index of the work in the lease.
+        index: usize,
+        /// The work.
+        work: Work,
+    },
+}
+
+/// A name whose file has several: name, device and inode number, number of names, and the version of a regular file.
+pub type Linked = (Text, (u64, u64), u64, Option<Version>);
+
+/// Entries of a folder that the caller has not copied itself.
+#[derive(Debug, Clone, Default)]
+pub struct Found {
+    /// Folders in it.
+    pub folders: Vec<Text>,
+    /// Large files, to be copied in ranges.
+    pub large: Vec<(Text, Version)>,
+    /// Names whose files have several.
+    pub linked: Vec<Linked>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Parent {
+    Work(u32),
+    Folder(usize),
+}
+
+/// Place in which something was found.
+#[derive(Debug, Clone, Copy)]
+enum Place {
+    Folder(usize),
+    /// The folder of a batch of files.
+    Work(u32),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    Unlisted,
+    Listing,
+    Listed,
+    Finished,
+}
+
+#[derive(Debug)]
+struct Local {
+    parent: Parent,
+    name: Text,
+    path: Text,
+    again: bool,
+    /// Folders in it that are not finished.
+    pending: usize,
+    progress: Progress,
+    /// Set if something in it goes to the coordinator, which then sees to its attributes.
+    outlives: bool,
+}
+
+#[derive(Debug)]
+enum Todo {
+    Work(usize),
+    Folder(usize),
+}
+
+/// A lease being performed.
+#[derive(Debug)]
+pub struct Walk {
+    lease: u64,
+    limits: (u64, u64),
+    spent: (u64, u64),
+    /// Pieces begun since the last report.
+    begun: u64,
+    /// Set if other ranks are idle.
+    hurries: bool,
+    works: Vec<Work>,
+    outcomes: Vec<Outcome>,
+    folders: Vec<Local>,
+    todo: Vec<Todo>,
+    due: Vec<usize>,
+    listing: Option<usize>,
+    files: Vec<(usize, Vec<Text>)>,
+    large: Vec<(Place, Text, Version)>,
+    linked: Vec<(Place, Linked)>,
+}
+
+impl Walk {
+    /// Begins a lease.
+    #[must_use]
+    pub fn new(grant: Grant, settings: &Settings) -> Self {
+        let Grant { lease, works } = grant;
+        Self {
+            lease,
+            limits: (settings.lease_entries, settings.lease_bytes),
+            spent: (0, 0),
+            begun: 0,
+            hurries: false,
+            outcomes: vec![Outcome::Untouched; works.len()],
+            todo: (0..works.len()).rev().map(Todo::Work).collect(),
+            works,
+            folders: Vec::new(),
+            due: Vec::new(),
+            listing: None,
+            files: Vec::new(),
+            large: Vec::new(),
+            linked: Vec::new(),
+        }
+    }
+
+    /// Returns the next piece; `None` if it is time for [`Self::report`].
+    pub fn next_task(&mut self) -> Option<Task> {
+        if let Some(folder) = self.due.pop() {
+            return Some(Task::Finish { folder, path: self.folders[folder].path.clone() });
+        }
+        if self.is_spent() || self.hurries && self.begun > 0 {
+            return None;
+        }
+        self.begun += 1;
+        match self.todo.pop() {
+            Some(Todo::Work(index)) => Some(self.begin(index)),
+            Some(Todo::Folder(folder)) => {
+                let Local { path, again, .. } = &self.folders[folder];
+                Some(Task::Folder { folder, path: path.clone(), again: *again })
+            }
+            None => {
+                let folder = self.listing?;
+                Some(Task::Continue { folder, path: self.folders[folder].path.clone() })
+            }
+        }
+    }
+
+    fn begin(&mut self, index: usize) -> Task {
+        let work = self.works[index].clone();
+        let (Work::Folder { path, again }, Ok(number)) = (&work, u32::try_from(index)) else {
+            return Task::Work { index, work };
+        };
+        let folder = self.add(Parent::Work(number), Text::default(), path.clone(), *again);
+        Task::Folder { folder, path: path.clone(), again: *again }
+    }
+
+    fn add(&mut self, parent: Parent, name: Text, path: Text, again: bool) -> usize {
+        let progress = Progress::Unlisted;
+        self.folders.push(Local { parent, name, path, again, pending: 0, progress, outlives: false });
+        self.folders.len() - 1
+    }
+
+    /// Returns true if the budget of the lease is spent.
+    #[must_use]
+    pub fn is_spent(&self) -> bool {
+        self.spent.0 >= self.limits.0 || self.spent.1 >= self.limits.1
+    }
+
+    /// Notes entries and bytes that were copied.
+    pub fn spend(&mut self, entries: u64, bytes: u64) {
+        self.spent.0 += entries;
+        self.spent.1 += bytes;
+    }
+
+    /// Notes that other ranks are idle: the lease ends as soon as something was done.
+    pub fn hurry(&mut self) {
+        self.hurries = true;
+    }
+
+    /// Returns true if other ranks are idle, and files of a folder being copied are to be given back.
+    #[must_use]
+    pub fn hurries(&self) -> bool {
+        self.hurries
+    }
+
+    /// Notes what was found in a folder. `is_whole` is set if nothing more is in it; without it, the listing goes on.
+    pub fn found(&mut self, folder: usize, found: Found, is_whole: bool) {
+        let again = self.folders[folder].again;
+        for name in found.folders {
+            let path = self.folders[folder].path.join(&name);
+            let inner = self.add(Parent::Folder(folder), name, path, false);
+            self.folders[folder].pending += 1;
+            if again {
+                self.outlive(folder);
+            } else {
+                self.todo.push(Todo::Folder(inner));
+            }
+        }
+        if !(found.large.is_empty() && found.linked.is_empty()) {
+            self.outlive(folder);
+        }
+        self.note(Place::Folder(folder), found.large, found.linked);
+        if is_whole {
+            self.folders[folder].progress = Progress::Listed;
+            self.listing = self.listing.filter(|&listing| listing != folder);
+            self.check(folder);
+        } else {
+            self.folders[folder].progress = Progress::Listing;
+            self.listing = Some(folder);
+        }
+    }
+
+    /// Notes files that were found among those of a batch, and not copied.
+    pub fn found_in_batch(&mut self, index: usize, found: Found) {
+        if let Ok(work) = u32::try_from(index) {
+            self.note(Place::Work(work), found.large, found.linked);
+        }
+    }
+
+    fn note(&mut self, place: Place, large: Vec<(Text, Version)>, linked: Vec<Linked>) {
+        self.large.extend(large.into_iter().map(|(name, version)| (place, name, version)));
+        self.linked.extend(linked.into_iter().map(|linked| (place, linked)));
+    }
+
+    /// Returns true if another folder's listing is open: a second one can't be.
+    #[must_use]
+    pub fn is_listing_other(&self, folder: usize) -> bool {
+        self.listing.is_some_and(|listing| listing != folder)
+    }
+
+    /// Gives back files of a folder.
+    pub fn give_back(&mut self, folder: usize, names: Vec<Text>) {
+        if !names.is_empty() {
+            self.outlive(folder);
+            self.files.push((folder, names));
+        }
+    }
+
+    /// Notes that a folder has its attributes, or could not be entered, which was reported.
+    pub fn finished(&mut self, folder: usize) {
+        self.folders[folder].progress = Progress::Finished;
+        match self.folders[folder].parent {
+            Parent::Work(index) => self.set(index, Outcome::Done),
+            Parent::Folder(above) => {
+                self.folders[above].pending -= 1;
+                self.check(above);
+            }
+        }
+    }
+
+    /// Notes the outcome of other work.
+    pub fn performed(&mut self, index: usize, is_done: bool) {
+        if let Some(outcome) = self.outcomes.get_mut(index) {
+            *outcome = if is_done { Outcome::Done } else { Outcome::Failed };
+        }
+    }
+
+    fn set(&mut self, index: u32, outcome: Outcome) {
+        let found = usize::try_from(index).ok().and_then(|index| self.outcomes.get_mut(index));
+        if let Some(found) = found {
+            *found = outcome;
+        }
+    }
+
+    /// Has a folder's attributes set if nothing is left in it.
+    fn check(&mut self, folder: usize) {
+        let Local { progress, pending, outlives, .. } = &self.folders[folder];
+        if *progress == Progress::Listed && *pending == 0 && !outlives {
+            self.due.push(folder);
+        }
+    }
+
+    /// Leaves a folder, and those above it, to the coordinator.
+    fn outlive(&mut self, folder: usize) {
+        let mut at = folder;
+        while !std::mem::replace(&mut self.folders[at].outlives, true) {
+            match self.folders[at].parent {
+                Parent::Folder(above) => at = above,
+                Parent::Work(_) => return,
+            }
+        }
+    }
+
+    /// Returns the folders that outlive the lease, and the place of each folder of the lease.
+    fn places(&mut self) -> (Vec<Option<At>>, Vec<NewFolder>) {
+        let mut places: Vec<Option<At>> = Vec::with_capacity(self.folders.len());
+        let mut folders = Vec::new();
+        for index in 0..self.folders.len() {
+            let Local { parent, name, progress, .. } = &self.folders[index];
+            let state = match progress {
+                Progress::Unlisted => State::Unlisted,
+                Progress::Listing => State::Listing,
+                Progress::Listed => State::Listed,
+                Progress::Finished => {
+                    places.push(None);
+                    continue;
+                }
+            };
+            match *parent {
+                Parent::Work(work) => {
+                    places.push(Some(At::Work(work)));
+                    match state {
+                        State::Unlisted => {}
+                        State::Listing => self.set(work, Outcome::Listing),
+                        State::Listed => self.set(work, Outcome::Listed),
+                    }
+                }
+                Parent::Folder(above) => {
+                    let number = u32::try_from(folders.len()).unwrap_or(u32::MAX);
+                    places.push(Some(At::New(number)));
+                    if let Some(at) = places[above] {
+                        folders.push(NewFolder { at, name: name.clone(), state });
+                    }
+                }
+            }
+        }
+        (places, folders)
+    }
+
+    /// Returns the report of what was done, and gives back the rest, unless a listing goes on.
+    pub fn report(&mut self, totals: Totals, failures: Vec<String>) -> Report {
+        let (places, folders) = self.places();
+        let of_folder = |folder: usize| places.get(folder).copied().flatten();
+        let at = |place| match place {
+            Place::Folder(folder) => of_folder(folder),
+            Place::Work(work) => Some(At::Work(work)),
+        };
+        let files = self.files.drain(..);
+        let files =
+            files.filter_map(|(folder, names)| Some(NewFiles { at: of_folder(folder)?, names })).collect();
+        let large = self.large.drain(..);
+        let large = large
+            .filter_map(|(place, name, version)| Some(NewLarge { at: at(place)?, name, version }))
+            .collect();
+        let linked = self.linked.drain(..);
+        let linked = linked
+            .filter_map(|(place, (name, inode, links, version))| {
+                Some(NewLinked { at: at(place)?, name, inode, links, version })
+            })
+            .collect();
+        let outcomes = std::mem::take(&mut self.outcomes);
+        let ended = self.listing.is_none();
+        self.go_on();
+        Report { lease: self.lease, ended, outcomes, folders, files, large, linked, totals, failures }
+    }
+
+    /// Goes on with the folder whose listing is open, alone.
+    fn go_on(&mut self) {
+        self.spent = (0, 0);
+        self.begun = 0;
+        self.hurries = false;
+        self.todo.clear();
+        self.works.clear();
+        let listing = self.listing.take().map(|folder| self.folders.swap_remove(folder));
+        self.folders.clear();
+        if let Some(local) = listing {
+            self.works.push(Work::Folder { path: local.path.clone(), again: local.again });
+            self.outcomes.push(Outcome::Untouched);
+            self.folders.push(Local { parent: Parent::Work(0), pending: 0, outlives: true, ..local });
+            self.listing = Some(0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
