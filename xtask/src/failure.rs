@@ -33,6 +33,7 @@ const USAGE: &str = "usage: cargo xtask TASK
   gnu-cp           build the newest GNU cp, with which tests compare ferry, unless it is built
   install --prefix DIR
                    build a release and install it with manual pages and completions
+  mpi              check ferry-mpi, and run its tests by mpirun
   neighbour --in DIR [--rounds N] [--max-load PERCENT] [--ferry PROGRAM]
                    measure what ferry sync leaves to a program that reads from the disk of DIR
   pictures DIR     build a release and draw the pictures of docs/ with it

@@ -15,6 +15,7 @@ mod imports;
 mod install;
 mod manifest;
 mod modules;
+mod mpi;
 mod neighbour;
 mod pictures;
 mod python;
@@ -69,6 +70,7 @@ fn run() -> Result<(), Failure> {
         "deb" => deb::run(&workspace::root()?),
         "gnu-cp" => gnu_cp::run(&workspace::root()?),
         "fuzz" => fuzz::run(&workspace::root()?),
+        "mpi" => mpi::run(&workspace::root()?),
         "python" => python::run(&workspace::root()?, python::Profile::Dev),
         "test" => suite::run(&workspace::root()?, suite::Scope::Usual),
         "tools" => tools::run(),

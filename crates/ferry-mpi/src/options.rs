@@ -1,0 +1,123 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory as _, Parser, Subcommand};
+
+/// Copies trees by the processes of an MPI job: `mpirun -np N ferry-mpi cp -a SOURCE TARGET`.
+#[derive(Debug, Parser)]
+#[command(name = "ferry-mpi", version, after_help = AFTER)]
+pub(crate) struct Options {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const AFTER: &str = "Exit codes: 0 all done, 1 something failed, 2 wrong use, 130 interrupted.\n\
+    A job that was killed or stopped goes on if the same command is run again.";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Copy a directory with everything in it, as `ferry cp -a` does.
+    Cp(Copy),
+}
+
+/// Options of `cp`.
+#[derive(Debug, Args)]
+pub(crate) struct Copy {
+    /// Copy everything and keep all attributes; required, because other modes of cp are not supported.
+    #[arg(short, long)]
+    archive: bool,
+    /// Treat TARGET as the copy itself, even if it is an existing directory.
+    #[arg(short = 'T', long)]
+    pub(crate) no_target_directory: bool,
+    /// Make everything durable before it is noted as done.
+    #[arg(long)]
+    pub(crate) fsync: bool,
+    /// Copy large files in multiples of SIZE [default: what the target's filesystem prefers].
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) stripe: Option<u64>,
+    /// Copy files of at least twice SIZE in ranges of SIZE [default: 64 to 256 MiB].
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) range: Option<u64>,
+    /// Give a rank NUMBER entries at a time.
+    #[arg(long, value_name = "NUMBER", default_value_t = 2048, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) lease: u64,
+    /// Keep the journal in FILE [default: `.NAME.ferry-mpi` beside the copy].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) journal: Option<PathBuf>,
+    /// Forget an interrupted job, and begin anew.
+    #[arg(long)]
+    pub(crate) restart: bool,
+    /// Print every two seconds what is done.
+    #[arg(long)]
+    pub(crate) progress: bool,
+    /// Print totals at the end.
+    #[arg(long)]
+    pub(crate) stats: bool,
+    /// The directory to copy.
+    pub(crate) source: PathBuf,
+    /// The copy, or an existing directory in which it is made.
+    pub(crate) target: PathBuf,
+}
+
+impl Options {
+    pub(crate) fn copy(&self) -> &Copy {
+        let Command::Cp(copy) = &self.command;
+        copy
+    }
+}
+
+/// Reads the command line.
+pub(crate) fn parse() -> Result<Options, clap::Error> {
+    check(Options::try_parse()?)
+}
+
+fn check(options: Options) -> Result<Options, clap::Error> {
+    if options.copy().archive {
+        return Ok(options);
+    }
+    let why = "only `cp -a` is supported: add -a";
+    Err(Options::command().error(ErrorKind::MissingRequiredArgument, why))
+}
+
+/// Reads a size: a number with K, M, G or T for powers of 1024.
+fn size(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(['K', 'M', 'G', 'T']);
+    let shift = match &text[digits.len()..] {
+        "" => 0,
+        "K" => 10,
+        "M" => 20,
+        "G" => 30,
+        "T" => 40,
+        _ => return Err("expected a number with at most one of K, M, G and T".to_owned()),
+    };
+    let number: u64 = digits.parse().map_err(|_| "expected a number".to_owned())?;
+    match number.checked_mul(1 << shift) {
+        Some(size @ 1..) => Ok(size),
+        Some(0) => Err("must not be zero".to_owned()),
+        None => Err("too large".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_binary_units() {
+        assert_eq!(size("64K"), Ok(65_536));
+        assert_eq!(size("7"), Ok(7));
+        for wrong in ["", "K", "0", "1KK", "-1", "99999999999T"] {
+            assert!(size(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn archive_is_required() {
+        let parse = |arguments: &[&str]| Options::try_parse_from(arguments).and_then(check);
+        assert!(parse(&["ferry-mpi", "cp", "a", "b"]).is_err());
+        let options = parse(&["ferry-mpi", "cp", "-aT", "a", "b"]).map_err(|error| error.to_string());
+        assert!(options.is_ok_and(|options| options.copy().no_target_directory));
+    }
+}

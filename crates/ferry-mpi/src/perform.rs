@@ -1,0 +1,330 @@
+//! A rank at work: takes leases, and performs them by the copier.
+//!
+//! Runs in a thread of its own, with one worker: an MPI job has a rank for each processor. What a task changes is
+//! reported only once the task is over. A task that a signal or a full filesystem has cut short is not reported, so that
+//! the next run repeats its lease.
+//!
+//! In a job that goes on, each entry is compared with its target first, and one that is complete stays.
+
+mod entries;
+mod large;
+mod links;
+mod way;
+
+use std::cell::Cell;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, TryRecvError};
+use std::time::Duration;
+
+use ferry_cluster::{Grant, Leases, Next, Stop, Task, Text, ToCoordinator, ToRank, Totals, Walk, Work};
+use ferry_copy::{Copier, Failure, FailureKind, Listing, Pair, Progress, Settings, Start, Verb};
+use ferry_io::{Io, Name, Options, Paths};
+
+use crate::failures::{Collecting, Failures};
+use crate::setup::Setup;
+use way::Way;
+
+/// Time between two looks at messages, while there are none.
+const PAUSE: Duration = Duration::from_micros(200);
+/// Times that a root is looked for: on a network filesystem a new one may take a moment to appear.
+const ATTEMPTS: u32 = 50;
+/// Time between them.
+const RETRY: Duration = Duration::from_millis(100);
+
+/// Performs leases until the job ends.
+///
+/// # Errors
+/// A message, if the job can't be begun here.
+pub(crate) fn run(
+    setup: &Setup,
+    fsync: bool,
+    inbox: &Receiver<ToRank>,
+    outbox: &Sender<ToCoordinator>,
+) -> Result<(), String> {
+    let options = Options::with_workers(NonZeroUsize::MIN);
+    let ran = ferry_io::run(&options, async |io: Io| {
+        // Without handlers a signal kills the process.
+        io.stop_on_signals().ok();
+        let failures = Arc::new(Failures::default());
+        let settings = Settings { fsync, ..Settings::default() };
+        let observer = Arc::new(Collecting(Arc::clone(&failures)));
+        let copier = Copier::new(io.clone(), settings, Arc::new(Progress::default()), observer);
+        let root = open(&io, &copier, setup).await?;
+        let mut rank = Rank {
+            copier: &copier,
+            setup,
+            fsync,
+            way: Way::new(&copier, root),
+            leases: Leases::default(),
+            inbox,
+            outbox,
+            failures,
+            reported: Totals::default(),
+            entries: 0,
+            directories: 0,
+            kept: Cell::new(0),
+            listing: None,
+        };
+        let stopped = rank.work().await.err();
+        let Rank { way, failures, .. } = rank;
+        way.end().await;
+        copier.end().await;
+        if let Some(stop) = stopped {
+            // Nobody listens any more if the job has ended.
+            outbox.send(ToCoordinator::Stopped(stop, failures.take())).ok();
+        }
+        Ok(())
+    });
+    match ran {
+        Ok((done, _)) => done,
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Opens both roots.
+async fn open(io: &Io, copier: &Copier, setup: &Setup) -> Result<Pair, String> {
+    let paths = Paths::new();
+    let (source_path, target_path) = (setup.source(), setup.target());
+    let cannot = |path: &std::path::Path, error: &ferry_io::Error| {
+        format!("cannot open directory '{}': {}", path.display(), error.cause)
+    };
+    let source = io.folder(&paths, &source_path).map_err(|error| cannot(&source_path, &error))?;
+    let mut attempt = 1;
+    let target = loop {
+        match io.folder(&paths, &target_path) {
+            Ok(target) => break target,
+            Err(error) if attempt == ATTEMPTS || ferry_io::sleep(RETRY).await.is_err() => {
+                return Err(cannot(&target_path, &error));
+            }
+            Err(_) => attempt += 1,
+        }
+    };
+    let start = Start { source, target, source_path, target_path, is_new: setup.is_new };
+    copier.start(start).await.map_err(|kind| format!("cannot open the directories: {kind:?}"))
+}
+
+/// One rank.
+struct Rank<'a> {
+    copier: &'a Copier,
+    setup: &'a Setup,
+    fsync: bool,
+    way: Way<'a>,
+    leases: Leases,
+    inbox: &'a Receiver<ToRank>,
+    outbox: &'a Sender<ToCoordinator>,
+    failures: Arc<Failures>,
+    /// The copier's totals at the last report.
+    reported: Totals,
+    /// Entries found since the last report.
+    entries: u64,
+    /// Folders entered since the last report.
+    directories: u64,
+    /// Entries found complete since the last report.
+    kept: Cell<u64>,
+    /// The listing that goes on.
+    listing: Option<Listing>,
+}
+
+impl Rank<'_> {
+    /// Performs leases until the job is complete.
+    ///
+    /// # Errors
+    /// The reason to end before.
+    async fn work(&mut self) -> Result<(), Stop> {
+        loop {
+            self.receive();
+            self.check()?;
+            match self.leases.next_step() {
+                Next::Perform(grant) => self.perform(grant).await?,
+                Next::Wait => self.pause().await?,
+                Next::End => return Ok(()),
+                Next::Stop(stop) => return Err(stop),
+            }
+        }
+    }
+
+    async fn pause(&self) -> Result<(), Stop> {
+        ferry_io::sleep(PAUSE).await.map_err(|_| self.reason())
+    }
+
+    /// Takes the messages that have arrived, and sends what they call for.
+    fn receive(&mut self) {
+        loop {
+            match self.inbox.try_recv() {
+                Ok(message) => {
+                    for answer in self.leases.take(message) {
+                        self.send(answer);
+                    }
+                }
+                Err(TryRecvError::Empty) => break,
+                Err(TryRecvError::Disconnected) => {
+                    self.leases.take(ToRank::Stop(Stop::Failed));
+                    break;
+                }
+            }
+        }
+        for ask in self.leases.asks() {
+            self.send(ask);
+        }
+    }
+
+    fn send(&self, message: ToCoordinator) {
+        // The main thread has ended: the next look at the inbox shows that, too.
+        self.outbox.send(message).ok();
+    }
+
+    /// Returns an error if the run was stopped.
+    fn check(&self) -> Result<(), Stop> {
+        if self.copier.is_stopped() {
+            return Err(self.reason());
+        }
+        self.leases.stopped().map_or(Ok(()), Err)
+    }
+
+    fn reason(&self) -> Stop {
+        if self.copier.totals().out_of_space { Stop::NoSpace } else { Stop::Interrupted }
+    }
+
+    async fn perform(&mut self, grant: Grant) -> Result<(), Stop> {
+        let mut walk = Walk::new(grant, &self.setup.settings);
+        loop {
+            self.receive();
+            if self.leases.takes_split() {
+                walk.hurry();
+            }
+            self.check()?;
+            if let Some(task) = walk.next_task() {
+                self.perform_task(&mut walk, task).await;
+                continue;
+            }
+            self.sync().await;
+            self.check()?;
+            let report = walk.report(self.take_totals(), self.failures.take());
+            let ended = report.ended;
+            self.leases.report(report.lease, ended);
+            self.send(ToCoordinator::Report(Box::new(report)));
+            while self.leases.is_awaited() {
+                self.receive();
+                self.check()?;
+                self.pause().await?;
+            }
+            if ended {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn perform_task(&mut self, walk: &mut Walk, task: Task) {
+        match task {
+            Task::Folder { folder, path, .. } => self.enter(walk, folder, &path).await,
+            Task::Continue { folder, path } => self.go_on(walk, folder, &path).await,
+            Task::Finish { folder, path } => {
+                self.finish(&path).await;
+                walk.finished(folder);
+            }
+            Task::Work { index, work } => {
+                let is_done = self.perform_work(walk, index, work).await;
+                walk.performed(index, is_done);
+            }
+        }
+    }
+
+    async fn perform_work(&mut self, walk: &mut Walk, index: usize, work: Work) -> bool {
+        match work {
+            // The walk makes a task of it.
+            Work::Folder { .. } => false,
+            Work::Files { folder, names } => {
+                let found = self.copy_batch(walk, &folder, &names).await;
+                walk.found_in_batch(index, found);
+                true
+            }
+            Work::Owner { folder, name } => self.copy_owner(&folder, &name).await,
+            Work::Range { file, start, size } => {
+                let is_done = self.copy_range(&file, start..start + size).await;
+                walk.spend(0, size);
+                is_done
+            }
+            Work::Close { file } => self.close(&file).await,
+            Work::Discard { file } => self.discard(&file).await,
+            Work::Link { first_folder, first, folder, name } => {
+                self.link((&first_folder, &first), (&folder, &name)).await
+            }
+            Work::Finish { path } => {
+                self.finish(&path).await;
+                true
+            }
+        }
+    }
+
+    /// Sets the attributes of a folder in which everything is done.
+    async fn finish(&mut self, path: &Text) {
+        let Some(pair) = self.way.go(path).await else { return };
+        if self.setup.is_resumed
+            && !pair.is_new()
+            && let Err(kind) = self.copier.clear_hidden(&pair).await
+        {
+            self.fail_folder(path, kind);
+        }
+        drop(pair);
+        self.way.finish().await;
+    }
+
+    /// Makes what the lease has written durable, if that is requested.
+    async fn sync(&mut self) {
+        if !self.fsync {
+            return;
+        }
+        let Some(root) = self.way.root() else { return };
+        let synced = match self.copier.folders(&root).await {
+            Ok((_, target)) => ferry_io::protect(target.sync_filesystem()).await,
+            Err(kind) => return self.fail_folder(&Text::default(), kind),
+        };
+        if let Err(error) = synced {
+            self.fail_folder(&Text::default(), FailureKind::Io { verb: Verb::Sync, error });
+        }
+    }
+
+    /// Returns the numbers since the last report.
+    fn take_totals(&mut self) -> Totals {
+        let now = self.copier.totals();
+        let total = Totals {
+            files: now.files,
+            symlinks: now.symlinks,
+            hard_links: now.hard_links,
+            specials: now.specials,
+            bytes: now.bytes(),
+            failed: now.failed,
+            ..Totals::default()
+        };
+        let before = std::mem::replace(&mut self.reported, total);
+        Totals {
+            entries: std::mem::take(&mut self.entries),
+            directories: std::mem::take(&mut self.directories),
+            kept: self.kept.take(),
+            files: total.files - before.files,
+            symlinks: total.symlinks - before.symlinks,
+            hard_links: total.hard_links - before.hard_links,
+            specials: total.specials - before.specials,
+            bytes: total.bytes - before.bytes,
+            failed: total.failed - before.failed,
+        }
+    }
+
+    /// Reports the failure of an entry, if there is one. Returns true if there is none.
+    fn note(&self, pair: &Pair, name: &Name, outcome: Result<(), FailureKind>) -> bool {
+        match outcome {
+            Ok(()) => true,
+            Err(kind) => {
+                self.copier.fail(pair, name, kind);
+                false
+            }
+        }
+    }
+
+    fn fail_folder(&self, path: &Text, kind: FailureKind) {
+        let below = way::path(path);
+        let (source, target) = (self.setup.source().join(&below), self.setup.target().join(&below));
+        self.copier.fail_at(Failure { source, target, kind });
+    }
+}

@@ -1,0 +1,279 @@
+//! Folders and batches of files: what is copied at once, what is left for others, and what is complete already.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+
+use ferry_cluster::{Found, Text, Version, Walk};
+use ferry_copy::{FailureKind, Pair, Sides};
+use ferry_io::{Entry, FileKind, Name, Stat, for_each};
+
+use super::Rank;
+
+/// Names of a folder that are read before its listing is left open. Smaller folders are listed as a whole.
+const WHOLE: usize = 2048;
+/// Entries copied between two looks at messages.
+const AT_ONCE: usize = 256;
+/// Fewer entries are not shared with idle ranks.
+const SHARED: usize = 64;
+/// Files in a batch for an idle rank.
+const BATCH: usize = 512;
+/// Batches given away from a large folder at a time.
+const BATCHES: usize = 8;
+
+/// Returns the version of a source file.
+pub(super) fn version(stat: &Stat) -> Version {
+    Version {
+        inode: stat.inode,
+        size: stat.size,
+        seconds: stat.times.modified.seconds,
+        nanoseconds: stat.times.modified.nanoseconds,
+    }
+}
+
+/// Returns true if a target is as complete as its times say: they are set after its bytes, and only then its mode.
+pub(super) fn is_complete(source: &Stat, target: &Stat) -> bool {
+    let (wanted, found) = (source.times.modified, target.times.modified);
+    // Some filesystems keep whole seconds only.
+    let is_dated = wanted == found || found.nanoseconds == 0 && wanted.seconds == found.seconds;
+    let is_sized = source.kind != FileKind::Regular || source.size == target.size;
+    source.kind == target.kind && source.special == target.special && is_sized && is_dated
+}
+
+fn text(name: &Name) -> Text {
+    Text::from(name.as_bytes())
+}
+
+impl Rank<'_> {
+    /// Makes and lists a folder, and copies what it holds.
+    pub(super) async fn enter(&mut self, walk: &mut Walk, folder: usize, path: &Text) {
+        let Some((pair, listing)) = self.way.list(path).await else {
+            walk.finished(folder);
+            return;
+        };
+        self.directories += 1;
+        let mut listing = match listing {
+            Ok(listing) => listing,
+            Err(kind) => {
+                self.fail_folder(path, kind);
+                walk.found(folder, Found::default(), true);
+                return;
+            }
+        };
+        let most = if walk.is_listing_other(folder) { usize::MAX } else { WHOLE };
+        let mut entries = Vec::new();
+        while entries.len() < most && !listing.is_over() {
+            match listing.next().await {
+                Ok(more) => entries.extend(more),
+                Err(kind) => {
+                    self.fail_folder(path, kind);
+                    break;
+                }
+            }
+        }
+        let is_whole = listing.is_over() || entries.len() < most;
+        let found = self.copy_entries(walk, folder, &pair, entries).await;
+        self.listing = if is_whole { self.listing.take() } else { Some(listing) };
+        walk.found(folder, found, is_whole);
+    }
+
+    /// Goes on with the folder whose listing is open.
+    pub(super) async fn go_on(&mut self, walk: &mut Walk, folder: usize, path: &Text) {
+        let (Some(pair), Some(mut listing)) = (self.way.go(path).await, self.listing.take()) else {
+            walk.found(folder, Found::default(), true);
+            return;
+        };
+        let mut entries = Vec::new();
+        // For idle ranks, too, if there are any.
+        let most = if walk.hurries() { BATCH * BATCHES } else { AT_ONCE };
+        while entries.len() < most && !listing.is_over() {
+            match listing.next().await {
+                Ok(more) => entries.extend(more),
+                Err(kind) => {
+                    self.fail_folder(path, kind);
+                    break;
+                }
+            }
+        }
+        let is_whole = listing.is_over() || entries.is_empty();
+        let found = self.copy_entries(walk, folder, &pair, entries).await;
+        self.listing = Some(listing).filter(|_| !is_whole);
+        walk.found(folder, found, is_whole);
+    }
+
+    /// Copies entries of a folder, and gives half of those that are left to idle ranks.
+    async fn copy_entries(
+        &mut self,
+        walk: &mut Walk,
+        folder: usize,
+        pair: &Pair,
+        entries: Vec<Entry>,
+    ) -> Found {
+        self.entries += entries.len() as u64;
+        let mut found = Found::default();
+        let (folders, others): (Vec<_>, Vec<_>) =
+            entries.into_iter().partition(|entry| entry.kind == Some(FileKind::Directory));
+        found.folders.extend(folders.iter().map(|entry| text(&entry.name)));
+        walk.spend(folders.len() as u64, 0);
+        let mut rest = VecDeque::from(others);
+        let mut has_given = false;
+        while !rest.is_empty() && self.check().is_ok() {
+            self.receive();
+            if self.leases.takes_split() {
+                walk.hurry();
+            }
+            if walk.hurries() && !has_given && rest.len() >= SHARED {
+                has_given = true;
+                give_half(walk, folder, &mut rest);
+            }
+            let now = rest.drain(..rest.len().min(AT_ONCE)).collect();
+            self.copy_some(walk, pair, now, &mut found).await;
+        }
+        found
+    }
+
+    /// Copies entries at once, and sorts what was left of them.
+    async fn copy_some(&mut self, walk: &mut Walk, pair: &Pair, entries: Vec<Entry>, found: &mut Found) {
+        let (count, before) = (entries.len() as u64, self.copier.totals().bytes());
+        let left = if pair.is_new() {
+            self.copier.copy_new(pair, entries, &|stat: &Stat| self.is_left(stat)).await
+        } else {
+            let names = entries.into_iter().map(|entry| entry.name).collect();
+            self.copy_seen(pair, names).await
+        };
+        for (name, stat) in left {
+            if let Err(kind) = self.sort(pair, &name, &stat, found).await {
+                self.copier.fail(pair, &name, kind);
+            }
+        }
+        walk.spend(count, self.copier.totals().bytes() - before);
+    }
+
+    /// Returns true for files that are not copied where they are found: large ones, and those with several names.
+    fn is_left(&self, stat: &Stat) -> bool {
+        stat.kind != FileKind::Directory && stat.links > 1 || self.is_large(stat)
+    }
+
+    fn is_large(&self, stat: &Stat) -> bool {
+        stat.kind == FileKind::Regular && stat.size >= self.setup.settings.large()
+    }
+
+    /// Notes an entry that was left.
+    async fn sort(
+        &self,
+        pair: &Pair,
+        name: &Name,
+        stat: &Stat,
+        found: &mut Found,
+    ) -> Result<(), FailureKind> {
+        let version = version(stat);
+        if stat.kind == FileKind::Directory {
+            found.folders.push(text(name));
+        } else if stat.links > 1 {
+            let version = (stat.kind == FileKind::Regular).then_some(version);
+            found.linked.push((text(name), (stat.device, stat.inode), stat.links, version));
+        } else if self.setup.is_resumed && self.is_kept(pair, name, stat).await? {
+            self.kept.set(self.kept.get() + 1);
+        } else {
+            found.large.push((text(name), version));
+        }
+        Ok(())
+    }
+
+    /// Returns true if the target of a source is complete.
+    pub(super) async fn is_kept(&self, pair: &Pair, name: &Name, source: &Stat) -> Result<bool, FailureKind> {
+        let (_, target) = self.copier.look(pair, name).await?;
+        Ok(target.is_some_and(|target| is_complete(source, &target)))
+    }
+
+    /// Copies entries whose targets may exist. Returns those that were left.
+    async fn copy_seen(&self, pair: &Pair, names: Vec<Name>) -> Vec<(Name, Stat)> {
+        let left = RefCell::new(Vec::new());
+        let ended = for_each(self.copier.entries_at_once(), names, async |name: Name| {
+            if ferry_io::is_cancelled() {
+                return Err(());
+            }
+            match self.copy_one(pair, &name).await {
+                Ok(None) => {}
+                Ok(Some(stat)) => left.borrow_mut().push((name, stat)),
+                Err(kind) => self.copier.fail(pair, &name, kind),
+            }
+            Ok(())
+        });
+        // Ends early only in a cancelled run.
+        ended.await.ok();
+        left.into_inner()
+    }
+
+    async fn copy_one(&self, pair: &Pair, name: &Name) -> Result<Option<Stat>, FailureKind> {
+        let (source, target) = self.copier.look(pair, name).await?;
+        let source = source.ok_or(FailureKind::Changed)?;
+        if source.kind == FileKind::Directory || self.is_left(&source) {
+            return Ok(Some(source));
+        }
+        self.copy_over(pair, name, &source, target.as_ref()).await.map(|()| None)
+    }
+
+    /// Copies an entry to a target that may exist. In a job that goes on, a complete one stays.
+    pub(super) async fn copy_over(
+        &self,
+        pair: &Pair,
+        name: &Name,
+        source: &Stat,
+        target: Option<&Stat>,
+    ) -> Result<(), FailureKind> {
+        match target {
+            Some(target) if self.setup.is_resumed && is_complete(source, target) => {
+                self.kept.set(self.kept.get() + 1);
+                let differs = (target.mode, target.uid, target.gid) != (source.mode, source.uid, source.gid);
+                // A file that was killed before it got its last attributes has this mode.
+                let is_private = target.kind == FileKind::Regular && target.mode == 0o600;
+                if differs || is_private {
+                    self.copier.set_attributes(pair, name, source, target).await?;
+                }
+                Ok(())
+            }
+            Some(target) if target.kind == FileKind::Directory => Err(FailureKind::FileOverDirectory),
+            target => self.copier.copy(pair, name, Sides { source, target }).await,
+        }
+    }
+
+    /// Copies a batch of files that another rank has given back.
+    pub(super) async fn copy_batch(&mut self, walk: &mut Walk, folder: &Text, names: &[Text]) -> Found {
+        let mut found = Found::default();
+        let Some(pair) = self.way.go(folder).await else { return found };
+        let mut rest: VecDeque<Name> = names.iter().filter_map(|name| Name::new(name.as_bytes())).collect();
+        while !rest.is_empty() && self.check().is_ok() {
+            let now: Vec<Name> = rest.drain(..rest.len().min(AT_ONCE)).collect();
+            let (count, before) = (now.len() as u64, self.copier.totals().bytes());
+            for (name, stat) in self.copy_seen(&pair, now).await {
+                let sorted = match stat.kind {
+                    // It was a file when it was listed.
+                    FileKind::Directory => Err(FailureKind::Changed),
+                    FileKind::Regular
+                    | FileKind::Symlink
+                    | FileKind::Fifo
+                    | FileKind::Socket
+                    | FileKind::CharDevice
+                    | FileKind::BlockDevice => self.sort(&pair, &name, &stat, &mut found).await,
+                };
+                if let Err(kind) = sorted {
+                    self.copier.fail(&pair, &name, kind);
+                }
+            }
+            walk.spend(count, self.copier.totals().bytes() - before);
+            self.receive();
+        }
+        found
+    }
+}
+
+/// Gives half of a folder's files to idle ranks. Entries of other or unknown kinds stay.
+fn give_half(walk: &mut Walk, folder: usize, rest: &mut VecDeque<Entry>) {
+    let given = rest.split_off(rest.len() / 2);
+    let (files, others): (Vec<_>, Vec<_>) =
+        given.into_iter().partition(|entry| entry.kind == Some(FileKind::Regular));
+    rest.extend(others);
+    for batch in files.chunks(BATCH) {
+        walk.give_back(folder, batch.iter().map(|entry| text(&entry.name)).collect());
+    }
+}

@@ -1,0 +1,96 @@
+//! Large files: ranges, and the end after the last one.
+
+use std::ops::Range;
+
+use ferry_cluster::LargeFile;
+use ferry_copy::{FailureKind, Pair, Sides};
+use ferry_io::{Name, Stat};
+
+use super::Rank;
+use super::entries::{is_complete, version};
+
+/// Returns the name of a file's part, the same on every rank, and another one for another version of the source.
+fn part(file: &LargeFile) -> Option<Name> {
+    let version = file.version;
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(file.name.as_bytes());
+    for number in [version.inode, version.size, version.seconds.cast_unsigned(), version.nanoseconds.into()] {
+        hasher.update(&number.to_le_bytes());
+    }
+    let hash = hasher.finalize().to_hex();
+    Name::new(format!(".ferry-mpi-{}", &hash[..16]).as_bytes())
+}
+
+/// A large file, found again.
+struct Looked {
+    pair: Pair,
+    name: Name,
+    part: Name,
+    source: Stat,
+    target: Option<Stat>,
+}
+
+impl Rank<'_> {
+    /// Finds a large file. Returns `None` after a failure, which is reported.
+    async fn look(&mut self, file: &LargeFile) -> Option<Looked> {
+        let pair = self.way.go(&file.folder).await?;
+        let (name, part) = (Name::new(file.name.as_bytes())?, part(file)?);
+        let looked = match self.copier.look(&pair, &name).await {
+            Ok((Some(source), target)) if version(&source) == file.version => Ok((source, target)),
+            Ok(_) => Err(FailureKind::Changed),
+            Err(kind) => Err(kind),
+        };
+        match looked {
+            Ok((source, target)) => Some(Looked { pair, name, part, source, target }),
+            Err(kind) => {
+                self.copier.fail(&pair, &name, kind);
+                None
+            }
+        }
+    }
+
+    fn is_done(&self, looked: &Looked) -> bool {
+        let is_kept = |target: &Stat| is_complete(&looked.source, target);
+        self.setup.is_resumed && looked.target.as_ref().is_some_and(is_kept)
+    }
+
+    /// Copies a range.
+    pub(super) async fn copy_range(&mut self, file: &LargeFile, range: Range<u64>) -> bool {
+        let Some(looked) = self.look(file).await else { return false };
+        if self.is_done(&looked) {
+            return true;
+        }
+        let Looked { pair, name, part, source, .. } = &looked;
+        let copied = self.copier.copy_range(pair, (name, part), source, range).await;
+        self.note(pair, name, copied)
+    }
+
+    /// Gives a file its attributes and its name.
+    pub(super) async fn close(&mut self, file: &LargeFile) -> bool {
+        let Some(looked) = self.look(file).await else {
+            self.discard(file).await;
+            return false;
+        };
+        if self.is_done(&looked) {
+            self.kept.set(self.kept.get() + 1);
+            self.discard(file).await;
+            return true;
+        }
+        let Looked { pair, name, part, source, target } = &looked;
+        let sides = Sides { source, target: target.as_ref() };
+        let ended = self.copier.end_ranges(pair, (name, part), sides).await;
+        let is_done = self.note(pair, name, ended);
+        if !is_done && self.check().is_ok() {
+            self.discard(file).await;
+        }
+        is_done
+    }
+
+    /// Removes what was copied of a file.
+    pub(super) async fn discard(&mut self, file: &LargeFile) -> bool {
+        let Some(pair) = self.way.go(&file.folder).await else { return false };
+        let (Some(name), Some(part)) = (Name::new(file.name.as_bytes()), part(file)) else { return false };
+        let removed = self.copier.drop_ranges(&pair, &part).await;
+        self.note(&pair, &name, removed)
+    }
+}

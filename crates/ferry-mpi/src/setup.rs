@@ -1,0 +1,44 @@
+//! The job as rank 0 tells it to the others before it begins.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use ferry_cluster::{Settings, Text};
+use serde::{Deserialize, Serialize};
+
+/// A job.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Setup {
+    source: Text,
+    target: Text,
+    /// Sizes by which work is divided.
+    pub(crate) settings: Settings,
+    /// Set if an interrupted job goes on: what it has completed stays.
+    pub(crate) is_resumed: bool,
+    /// Set if the target was made for this job.
+    pub(crate) is_new: bool,
+}
+
+impl Setup {
+    pub(crate) fn new(source: &Path, target: &Path, settings: Settings) -> Self {
+        Self { source: text(source), target: text(target), settings, is_resumed: false, is_new: false }
+    }
+
+    pub(crate) fn source(&self) -> PathBuf {
+        path(&self.source)
+    }
+
+    pub(crate) fn target(&self) -> PathBuf {
+        path(&self.target)
+    }
+}
+
+/// Returns a path as text.
+pub(crate) fn text(path: &Path) -> Text {
+    Text::from(path.as_os_str().as_bytes())
+}
+
+fn path(text: &Text) -> PathBuf {
+    PathBuf::from(OsStr::from_bytes(text.as_bytes()))
+}

@@ -1,0 +1,85 @@
+//! Messages over MPI.
+//!
+//! A send is started without blocking, and while it is in flight messages are received. So two processes that send to
+//! one another never wait for each other, however large the messages are.
+
+use std::collections::VecDeque;
+
+use mpi::point_to_point::MatchedReceiveVec as _;
+use mpi::request;
+use mpi::topology::SimpleCommunicator;
+use mpi::traits::{Communicator as _, Destination as _, Root as _, Source as _};
+use serde::Serialize;
+
+use crate::setup::Setup;
+
+/// Tag of all messages.
+const TAG: i32 = 17;
+
+/// The processes of the job.
+pub(crate) struct Wire {
+    world: SimpleCommunicator,
+    received: VecDeque<(u32, Vec<u8>)>,
+}
+
+impl Wire {
+    pub(crate) fn new(world: SimpleCommunicator) -> Self {
+        Self { world, received: VecDeque::new() }
+    }
+
+    pub(crate) fn is_root(&self) -> bool {
+        self.world.rank() == 0
+    }
+
+    pub(crate) fn ranks(&self) -> u32 {
+        u32::try_from(self.world.size()).unwrap_or(1)
+    }
+
+    /// Tells all others the job; `None` if there is none.
+    pub(crate) fn send_setup(&self, setup: Option<&Setup>) {
+        let mut bytes = setup.and_then(|setup| serde_json::to_vec(setup).ok()).unwrap_or_default();
+        let mut size = u64::try_from(bytes.len()).unwrap_or(0);
+        let root = self.world.process_at_rank(0);
+        root.broadcast_into(&mut size);
+        root.broadcast_into(&mut bytes[..]);
+    }
+
+    /// Receives the job from rank 0.
+    pub(crate) fn receive_setup(&self) -> Option<Setup> {
+        let root = self.world.process_at_rank(0);
+        let mut size = 0_u64;
+        root.broadcast_into(&mut size);
+        let mut bytes = vec![0_u8; usize::try_from(size).ok()?];
+        root.broadcast_into(&mut bytes[..]);
+        serde_json::from_slice(&bytes).ok()
+    }
+
+    /// Returns the messages that have arrived, with their senders.
+    pub(crate) fn receive(&mut self) -> Vec<(u32, Vec<u8>)> {
+        receive_into(&self.world, &mut self.received);
+        self.received.drain(..).collect()
+    }
+
+    /// Sends a message.
+    pub(crate) fn send_json(&mut self, to: u32, message: &impl Serialize) {
+        let (Ok(bytes), Ok(to)) = (serde_json::to_vec(message), i32::try_from(to)) else { return };
+        let (world, received) = (&self.world, &mut self.received);
+        request::scope(|scope| {
+            let mut sending = world.process_at_rank(to).immediate_send_with_tag(scope, &bytes[..], TAG);
+            while let Err(pending) = sending.test() {
+                sending = pending;
+                receive_into(world, received);
+                std::thread::yield_now();
+            }
+        });
+    }
+}
+
+fn receive_into(world: &SimpleCommunicator, received: &mut VecDeque<(u32, Vec<u8>)>) {
+    while let Some(arrived) = world.any_process().immediate_matched_probe_with_tag(TAG) {
+        let (bytes, status) = arrived.matched_receive_vec::<u8>();
+        if let Ok(from) = u32::try_from(status.source_rank()) {
+            received.push_back((from, bytes));
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Jobs that are killed at seeded moments and go on.
+
+use std::collections::HashMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use ferry_tree::fill::SplitMix64;
+
+use crate::job::{copy, end, expect_equal, files, job, make_many, names, ranks, run, signal, turn};
+
+const SMALL: &[&str] = &["--range", "64K", "--lease", "16"];
+
+fn kills() -> u64 {
+    std::env::var("FERRY_MPI_KILLS").ok().and_then(|count| count.parse().ok()).unwrap_or(20)
+}
+
+/// Inode number and change time of each file that is complete, and is to stay as it is.
+fn complete(source: &Path, target: &Path) -> HashMap<PathBuf, (u64, i64, i64)> {
+    let mut complete = HashMap::new();
+    for path in files(target) {
+        let below = path.strip_prefix(target).unwrap().to_owned();
+        let (Ok(wanted), Ok(found)) =
+            (fs::symlink_metadata(source.join(&below)), fs::symlink_metadata(&path))
+        else {
+            continue;
+        };
+        // Links to a file change it, and mode 0600 may mean that the mode was not set yet.
+        let is_plain = wanted.nlink() == 1 && wanted.mode() & 0o777 != 0o600;
+        let is_whole = (wanted.size(), wanted.mtime(), wanted.mtime_nsec(), wanted.mode())
+            == (found.size(), found.mtime(), found.mtime_nsec(), found.mode());
+        if is_plain && is_whole {
+            complete.insert(below, (found.ino(), found.ctime(), found.ctime_nsec()));
+        }
+    }
+    complete
+}
+
+#[test]
+fn a_job_goes_on_after_any_rank_was_killed_at_any_moment() {
+    let _turn = turn();
+    let place = tempfile::tempdir().unwrap();
+    let path = |name: &str| place.path().join(name);
+    make_many(&path("source"));
+    let begun = Instant::now();
+    copy(4, SMALL, &path("source"), &path("whole"));
+    let took = begun.elapsed();
+    let (mut hit, mut kept) = (0, 0);
+    for seed in 0..kills() {
+        let mut random = SplitMix64::new(seed);
+        let target = path("target");
+        let child = job(4, SMALL, &path("source"), &target).spawn().unwrap();
+        // The first part is the start of the processes.
+        let micros = u64::try_from(took.as_micros()).unwrap();
+        std::thread::sleep(Duration::from_micros(micros / 4 + random.below(micros * 3 / 4)));
+        let processes = ranks(child.id());
+        if !processes.is_empty() {
+            signal(processes[random.index(processes.len())], "KILL");
+        }
+        let output = end(child);
+        let before = complete(&path("source"), &target);
+        for found in files(&target) {
+            let below = found.strip_prefix(&target).unwrap();
+            let is_hidden = found.file_name().unwrap().to_string_lossy().starts_with(".ferry-");
+            assert!(is_hidden || path("source").join(below).exists(), "seed {seed}: {below:?} is foreign");
+        }
+        if !output.status.success() {
+            hit += 1;
+            kept += before.len();
+            copy(4, SMALL, &path("source"), &target);
+            let after = complete(&path("source"), &target);
+            for (name, was) in &before {
+                assert_eq!(after.get(name), Some(was), "seed {seed}: {name:?} was complete and has changed");
+            }
+        }
+        expect_equal(&path("source"), &target, &format!("seed {seed}"));
+        assert_eq!(names(place.path()), ["source", "target", "whole"], "seed {seed}: something is left");
+        ferry_tree::remove::remove(&target).unwrap();
+    }
+    println!("{hit} of {} kills hit a job, {kept} files were complete and stayed", kills());
+    assert!(hit > 0 && kept > 0, "no kill hit a job at work");
+}
+
+/// Returns true unless a process has ended; its parent may not have noticed yet.
+fn is_running(process: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().next());
+    state.is_some_and(|state| state != "Z" && state != "X")
+}
+
+#[test]
+fn a_signal_to_mpirun_ends_all_ranks_and_the_job_goes_on() {
+    let _turn = turn();
+    let place = tempfile::tempdir().unwrap();
+    let path = |name: &str| place.path().join(name);
+    make_many(&path("source"));
+    for name in ["TERM", "INT"] {
+        let target = path("target");
+        let child = job(4, &["--range", "64K", "--lease", "4"], &path("source"), &target).spawn().unwrap();
+        let mpirun = child.id();
+        let since = Instant::now();
+        // At work: something is in the target.
+        while fs::read_dir(&target).map_or(0, Iterator::count) == 0 {
+            assert!(since.elapsed() < Duration::from_secs(60), "nothing is copied");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let processes = ranks(mpirun);
+        assert!(signal(mpirun, name), "the job was over already");
+        let output = end(child);
+        assert!(!output.status.success());
+        let since = Instant::now();
+        for process in processes {
+            while is_running(process) {
+                assert!(since.elapsed() < Duration::from_secs(20), "{name} left process {process}");
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        }
+        copy(4, SMALL, &path("source"), &target);
+        expect_equal(&path("source"), &target, name);
+        ferry_tree::remove::remove(&target).unwrap();
+    }
+}
+
+#[test]
+fn another_copy_does_not_go_on_with_a_journal() {
+    let _turn = turn();
+    let place = tempfile::tempdir().unwrap();
+    let path = |name: &str| place.path().join(name);
+    for source in ["one", "other"] {
+        fs::create_dir(path(source)).unwrap();
+        fs::write(path(source).join("f"), source).unwrap();
+    }
+    // Rank 0 of a job that was killed at once leaves this.
+    let journal = path(".target.ferry-mpi");
+    let child = job(2, &[], &path("one"), &path("target")).spawn().unwrap();
+    while !journal.exists() && !path("target/f").exists() {
+        std::thread::sleep(Duration::from_micros(100));
+    }
+    for process in ranks(child.id()) {
+        signal(process, "KILL");
+    }
+    if end(child).status.success() {
+        println!("SKIP: the job was over before it was killed");
+        return;
+    }
+    let output = run(2, &[], &path("other"), &path("target"));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && said.contains("journal"), "{said}");
+    copy(2, &["--restart"], &path("other"), &path("target"));
+    assert_eq!(fs::read_to_string(path("target/f")).unwrap(), "other");
+}

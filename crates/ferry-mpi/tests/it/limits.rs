@@ -1,0 +1,66 @@
+//! Jobs with little space and few descriptors.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::job::{copy, end, expect_equal, job, make_many, run, turn};
+
+/// A small filesystem in memory, unmounted on drop.
+struct Small(PathBuf);
+
+impl Small {
+    /// Mounts one; `None` without the right to.
+    fn mount(path: &Path, size: &str) -> Option<Self> {
+        fs::create_dir(path).unwrap();
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", &format!("size={size}"), "none"]).arg(path);
+        mount.status().is_ok_and(|status| status.success()).then(|| Self(path.to_owned()))
+    }
+}
+
+impl Drop for Small {
+    fn drop(&mut self) {
+        Command::new("umount").arg(&self.0).status().ok();
+    }
+}
+
+#[test]
+fn a_full_filesystem_stops_all_ranks_and_the_job_goes_on_when_there_is_room() {
+    let _turn = turn();
+    let place = tempfile::tempdir().unwrap();
+    let path = |name: &str| place.path().join(name);
+    make_many(&path("source"));
+    let Some(small) = Small::mount(&path("small"), "9m") else {
+        println!("SKIP: no filesystem may be mounted");
+        return;
+    };
+    let target = path("small/target");
+    let options = ["--range", "64K", "--lease", "16"];
+    let output = run(4, &options, &path("source"), &target);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("the target's space or quota is used up"), "{said}");
+    let grown = Command::new("mount").args(["-o", "remount,size=200m"]).arg(&small.0).status().unwrap();
+    assert!(grown.success());
+    copy(4, &options, &path("source"), &target);
+    expect_equal(&path("source"), &target, "after a full filesystem");
+}
+
+#[test]
+fn sixty_four_descriptors_are_enough_for_each_rank() {
+    let _turn = turn();
+    let place = tempfile::tempdir().unwrap();
+    let path = |name: &str| place.path().join(name);
+    make_many(&path("source"));
+    let copied = job(4, &["--range", "64K", "--lease", "64"], &path("source"), &path("target"));
+    let arguments: Vec<_> = copied.get_args().collect();
+    let program =
+        arguments.iter().position(|argument| argument.to_string_lossy().ends_with("ferry-mpi")).unwrap();
+    let mut limited = Command::new("mpirun");
+    limited.args(&arguments[..program]);
+    limited.args(["sh", "-c", "ulimit -n 64 && exec \"$0\" \"$@\""]).args(&arguments[program..]);
+    let output = end(limited.stderr(std::process::Stdio::piped()).spawn().unwrap());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    expect_equal(&path("source"), &path("target"), "64 descriptors");
+}
