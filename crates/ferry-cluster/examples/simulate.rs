@@ -209,7 +209,12 @@ impl World {
                         rank.totals.bytes += size;
                         size * 1_000 / (BANDWIDTH / 1_000_000)
                     }
-                    _ => ENTRY_NS,
+                    Work::Folder { .. }
+                    | Work::Owner { .. }
+                    | Work::Close { .. }
+                    | Work::Discard { .. }
+                    | Work::Link { .. }
+                    | Work::Finish { .. } => ENTRY_NS,
                 };
                 walk.performed(index, true);
                 took

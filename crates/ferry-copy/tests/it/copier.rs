@@ -656,9 +656,9 @@ fn new_entries_are_copied_together_but_for_those_that_the_caller_leaves() {
         expected.extend(["f7".to_owned(), "again".to_owned()]);
         expected.sort();
         assert_eq!(names, expected, "seed {seed}");
-        for file in (0..=40).filter(|&file| file != 7) {
+        for file in (0..=40_u64).filter(|&file| file != 7) {
             let copied = world.get(format!("target/new/f{file}")).unwrap();
-            assert_eq!(copied.content.size(), file as u64 * 97);
+            assert_eq!(copied.content.size(), file * 97);
         }
         assert!(world.get("target/new/link").is_some());
     });
