@@ -19,6 +19,8 @@ enum Sign {
     /// By its whole path.
     File(&'static str),
     PythonModule(&'static str),
+    /// By dpkg, because its files have different paths.
+    Package,
 }
 
 const fn tool(package: &'static str, command: &'static str) -> Tool {
@@ -63,6 +65,10 @@ const TOOLS_FOR_ALL: &[Tool] = &[
     tool("chromium", "chromium"),
     tool("g++", "c++"),
     Tool { package: "python3-venv", sign: Sign::PythonModule("ensurepip") },
+    // ferry-mpi.
+    tool("openmpi-bin", "mpirun"),
+    tool("libopenmpi-dev", "mpicc"),
+    Tool { package: "libclang-dev", sign: Sign::Package },
 ];
 
 /// Returns PATH with the folders of mount and mkfs, which a user's or a service's may lack.
@@ -104,18 +110,23 @@ pub(crate) fn run() -> Result<(), Failure> {
 fn missing(is_all: bool) -> Vec<&'static str> {
     let for_all = if is_all { TOOLS_FOR_ALL } else { &[] };
     let mut packages: Vec<&str> =
-        TOOLS.iter().chain(for_all).filter(|tool| !tool.sign.is_there()).map(|tool| tool.package).collect();
+        TOOLS.iter().chain(for_all).filter(|tool| !tool.is_there()).map(|tool| tool.package).collect();
     packages.sort_unstable();
     packages.dedup();
     packages
 }
 
-impl Sign {
+impl Tool {
     fn is_there(&self) -> bool {
-        match self {
-            Self::Command(name) => env::split_paths(&search_path()).any(|folder| folder.join(name).is_file()),
-            Self::File(path) => Path::new(path).exists(),
-            Self::PythonModule(name) => {
+        match self.sign {
+            Sign::Command(name) => is_command(name),
+            Sign::File(path) => Path::new(path).exists(),
+            Sign::Package => {
+                let query = ["--show", "--showformat=${db:Status-Status}", self.package];
+                let status = Command::new("dpkg-query").args(query).stderr(Stdio::null()).output();
+                status.is_ok_and(|status| status.stdout == b"installed")
+            }
+            Sign::PythonModule(name) => {
                 let import = format!("import {name}");
                 let python = Command::new("python3").args(["-c", &import]).stderr(Stdio::null()).status();
                 python.is_ok_and(|status| status.success())
@@ -124,9 +135,13 @@ impl Sign {
     }
 }
 
+fn is_command(name: &str) -> bool {
+    env::split_paths(&search_path()).any(|folder| folder.join(name).is_file())
+}
+
 fn may_install() -> bool {
     let id = Command::new("id").arg("-u").output();
-    id.is_ok_and(|output| output.stdout.trim_ascii() == b"0") && Sign::Command("apt-get").is_there()
+    id.is_ok_and(|output| output.stdout.trim_ascii() == b"0") && is_command("apt-get")
 }
 
 fn apt_get(packages: &[&str]) -> Result<(), Failure> {
