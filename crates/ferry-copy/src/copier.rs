@@ -16,6 +16,7 @@
 
 mod attributes;
 mod entries;
+mod listed;
 mod own;
 mod ranges;
 mod shown;
@@ -51,7 +52,7 @@ use crate::trail::{self, AtLink};
 use crate::walk;
 
 pub use attributes::{is_kept_xattr, kept_mode};
-pub use entries::Listing;
+pub use listed::Listing;
 use own::OwnTimes;
 use shown::Shown;
 

@@ -9,24 +9,17 @@ mod failures;
 mod journal;
 mod options;
 mod perform;
+mod performer;
 mod place;
 mod root;
 mod setup;
 mod wire;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
-use std::sync::mpsc;
-use std::time::Duration;
-
-use ferry_cluster::{Stop, ToCoordinator, ToRank};
 
 use options::Options;
-use setup::Setup;
+use performer::{PAUSE, Performer, Said};
 use wire::Wire;
-
-/// Time between two looks at messages, while there are none.
-const PAUSE: Duration = Duration::from_micros(200);
 
 fn main() -> ExitCode {
     let Some((universe, _)) = mpi::initialize_with_threading(mpi::Threading::Funneled) else {
@@ -70,52 +63,6 @@ fn follow(wire: &mut Wire, options: &Options) -> ExitCode {
         }
         if is_quiet {
             std::thread::sleep(PAUSE);
-        }
-    }
-}
-
-/// The thread that performs this process's leases.
-struct Performer {
-    to: mpsc::Sender<ToRank>,
-    from: mpsc::Receiver<ToCoordinator>,
-}
-
-/// What a performer has said.
-enum Said {
-    Message(ToCoordinator),
-    Nothing,
-    /// It has ended, and will say nothing more.
-    Ended,
-}
-
-impl Performer {
-    fn start(setup: Setup, options: &Options) -> Self {
-        let (to, inbox) = mpsc::channel();
-        let (outbox, from) = mpsc::channel();
-        let fsync = options.copy().fsync;
-        std::thread::spawn(move || {
-            let run = AssertUnwindSafe(|| perform::run(&setup, fsync, &inbox, &outbox));
-            let why = match catch_unwind(run) {
-                Ok(Ok(())) => return,
-                Ok(Err(why)) => why,
-                Err(_) => "the copier panicked".to_owned(),
-            };
-            // Nobody listens any more if the job has ended.
-            outbox.send(ToCoordinator::Stopped(Stop::Failed, vec![why])).ok();
-        });
-        Self { to, from }
-    }
-
-    fn pass(&self, message: ToRank) {
-        // One that has ended has said so.
-        self.to.send(message).ok();
-    }
-
-    fn next(&self) -> Said {
-        match self.from.try_recv() {
-            Ok(message) => Said::Message(message),
-            Err(mpsc::TryRecvError::Empty) => Said::Nothing,
-            Err(mpsc::TryRecvError::Disconnected) => Said::Ended,
         }
     }
 }

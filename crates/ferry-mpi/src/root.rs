@@ -11,10 +11,10 @@ use ferry_cluster::{Coordinator, Header, Line, Settings, Stop, ToCoordinator, To
 use crate::failures::cannot;
 use crate::journal::Journal;
 use crate::options::{Copy, Options};
+use crate::performer::{PAUSE, Performer, Said};
 use crate::place::{self, Place};
 use crate::setup::{Setup, text};
 use crate::wire::Wire;
-use crate::{PAUSE, Performer, Said};
 
 /// Time between two lines of progress.
 const TICK: Duration = Duration::from_secs(2);

@@ -1,0 +1,60 @@
+//! The second thread of each process, which performs its leases while the first one calls MPI.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use ferry_cluster::{Stop, ToCoordinator, ToRank};
+
+use crate::options::Options;
+use crate::perform;
+use crate::setup::Setup;
+
+/// Time between two looks at messages, while there are none.
+pub(crate) const PAUSE: Duration = Duration::from_micros(200);
+
+/// The thread that performs this process's leases.
+pub(crate) struct Performer {
+    to: mpsc::Sender<ToRank>,
+    from: mpsc::Receiver<ToCoordinator>,
+}
+
+/// What a performer has said.
+pub(crate) enum Said {
+    Message(ToCoordinator),
+    Nothing,
+    /// It has ended, and will say nothing more.
+    Ended,
+}
+
+impl Performer {
+    pub(crate) fn start(setup: Setup, options: &Options) -> Self {
+        let (to, inbox) = mpsc::channel();
+        let (outbox, from) = mpsc::channel();
+        let fsync = options.copy().fsync;
+        std::thread::spawn(move || {
+            let run = AssertUnwindSafe(|| perform::run(&setup, fsync, &inbox, &outbox));
+            let why = match catch_unwind(run) {
+                Ok(Ok(())) => return,
+                Ok(Err(why)) => why,
+                Err(_) => "the copier panicked".to_owned(),
+            };
+            // Nobody listens any more if the job has ended.
+            outbox.send(ToCoordinator::Stopped(Stop::Failed, vec![why])).ok();
+        });
+        Self { to, from }
+    }
+
+    pub(crate) fn pass(&self, message: ToRank) {
+        // One that has ended has said so.
+        self.to.send(message).ok();
+    }
+
+    pub(crate) fn next(&self) -> Said {
+        match self.from.try_recv() {
+            Ok(message) => Said::Message(message),
+            Err(mpsc::TryRecvError::Empty) => Said::Nothing,
+            Err(mpsc::TryRecvError::Disconnected) => Said::Ended,
+        }
+    }
+}
