@@ -63,8 +63,6 @@ fn message(failure: &Failure) -> String {
         FailureKind::FileOverDirectory => {
             format!("cannot overwrite directory '{target}' with non-directory '{source}'")
         }
-        FailureKind::SpecialSource => format!("'{source}' is a FIFO, a socket or a device"),
-        FailureKind::SpecialTarget => format!("'{target}' is a FIFO, a socket or a device"),
         FailureKind::Changed => format!("skipping '{target}': it or its source was changed meanwhile"),
         FailureKind::Replaced => format!("skipping '{source}', as it was replaced while being copied"),
         FailureKind::NotReplaced | FailureKind::Unlisted => {
@@ -89,7 +87,9 @@ fn message(failure: &Failure) -> String {
         | FailureKind::CopiedBefore { .. }
         | FailureKind::Unverified
         | FailureKind::ReadOnce
-        | FailureKind::RelativeSymlink) => format!("cannot copy '{source}' to '{target}': {other:?}"),
+        | FailureKind::RelativeSymlink
+        | FailureKind::SpecialSource
+        | FailureKind::SpecialTarget) => format!("cannot copy '{source}' to '{target}': {other:?}"),
     }
 }
 
