@@ -23,6 +23,7 @@ const USAGE: &str = "usage: cargo xtask TASK
   check-confinement
                    check that the tests of races fail in a build that follows links
   check-documents  run the commands of README.md, ARCHITECTURE.md and docs/*.md
+  check-examples   check that an example uses each public function, method and type of ferry-io
   check-guards     check that the tests exist which documents and comments name as guards
   check-imports    check imports between crates and between files, and that only ferry-io has unsafe code or names io_uring
   check-imports --graph CRATE
@@ -40,6 +41,7 @@ const USAGE: &str = "usage: cargo xtask TASK
   python           build the Python wheel of the profile dev, test it in a fresh virtual environment, and uninstall it
   python --release
                    the same with a release, and with the whole table of speeds
+  publishable      check that ferry-io can be published: its features in every combination, examples, package, interface
   tools            install the Debian packages that the whole test suite uses";
 
 /// The reason why a task failed.

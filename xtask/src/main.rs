@@ -7,6 +7,7 @@ mod confinement;
 mod cycles;
 mod deb;
 mod documents;
+mod examples;
 mod failure;
 mod fuzz;
 mod gnu_cp;
@@ -19,6 +20,7 @@ mod mpi;
 mod neighbour;
 mod pictures;
 mod python;
+mod publishable;
 mod scratch;
 mod suite;
 mod tokens;
@@ -63,6 +65,7 @@ fn run() -> Result<(), Failure> {
         "bench" => bench::run(&workspace::root()?),
         "compare" => compare::run(&workspace::root()?),
         "check-architecture" => architecture::check(&workspace::root()?),
+        "check-examples" => examples::check(&workspace::root()?),
         "check-guards" => guards::check(&workspace::root()?),
         "check-imports" => imports::check(&workspace::root()?),
         "check-confinement" => confinement::check(&workspace::root()?),
@@ -72,6 +75,7 @@ fn run() -> Result<(), Failure> {
         "fuzz" => fuzz::run(&workspace::root()?),
         "mpi" => mpi::run(&workspace::root()?),
         "python" => python::run(&workspace::root()?, python::Profile::Dev),
+        "publishable" => publishable::run(&workspace::root()?),
         "test" => suite::run(&workspace::root()?, suite::Scope::Usual),
         "tools" => tools::run(),
         _ => Err(Failure::Usage),
