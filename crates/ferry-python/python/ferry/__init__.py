@@ -6,6 +6,7 @@ and `verify` are the commands of the same names. A `Job` is such a run that goes
 
 from __future__ import annotations
 
+from . import _interpreters  # noqa: F401  before the native part
 from ._core import VERSION as __version__
 from ._events import (
     Action,

@@ -199,7 +199,10 @@ class _Tree:
             os.makedirs(dst, exist_ok=self.dirs_exist_ok)
             return target, b""
         if base and not os.path.isdir(base):
-            os.makedirs(base, exist_ok=True)
+            if os.path.lexists(base):
+                # It is no folder: this raises.
+                os.makedirs(dst, exist_ok=self.dirs_exist_ok)
+            os.makedirs(base if isinstance(dst, bytes) else os.fsdecode(base), exist_ok=True)
         return base or b".", name
 
     def finish(self, told: _Told) -> CopyResult:
