@@ -28,7 +28,8 @@ impl Copier {
     }
 
     /// Copies entries that the target lacks, and reports those that fail. Returns the ones that were left: folders, and
-    /// files that `leaves` accepts by their attributes.
+    /// files that `leaves` accepts by their attributes. A file with one name that fits into a block may be copied all the
+    /// same.
     pub async fn copy_new(
         &self,
         pair: &Pair,

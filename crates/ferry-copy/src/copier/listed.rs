@@ -1,4 +1,4 @@
-//! The listing of a source's folder, for a caller that chooses among its entries.
+//! A source's folder, listed for a caller that chooses what is copied.
 
 use ferry_io::Entry as ListedEntry;
 
