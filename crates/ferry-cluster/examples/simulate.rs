@@ -28,6 +28,10 @@ const MESSAGE_NS: u64 = 10_000;
 const ITEM_NS: u64 = 3_000;
 /// Names of a folder read at once.
 const CHUNK: u64 = 1024;
+/// Batches that a rank gives away at once.
+const BATCHES: u32 = 128;
+/// Time to read a name.
+const NAME_NS: u64 = 2_000;
 /// Bytes of a small file.
 const SMALL: u64 = 16 << 10;
 
@@ -182,18 +186,19 @@ impl World {
             }
             Task::Continue { folder, .. } => {
                 let mut count = rank.left.min(CHUNK);
-                if walk.hurries() {
+                let before = rank.left;
+                if walk.idle() > 0 {
                     // A batch for each of the ranks that are idle.
-                    for _ in 0..8 {
+                    for _ in 0..walk.idle().min(BATCHES) {
                         let given = (rank.left - count).min(CHUNK);
-                        let names = (0..given).map(|index| format!("f{index:08}").into_bytes().into());
+                        let names = (0..given).map(|index: u64| format!("f{index:08}").into_bytes().into());
                         walk.give_back(folder, names.collect());
                         rank.left -= given;
                     }
                     count = count.min(rank.left).min(64);
                 }
                 rank.left -= count;
-                let took = self.files(rank, walk, count);
+                let took = self.files(rank, walk, count) + (before - rank.left) * NAME_NS;
                 walk.found(folder, Found::default(), rank.left == 0);
                 took
             }
@@ -357,9 +362,7 @@ impl Simulation {
         let mut took = 0;
         match walk {
             Some(mut walk) if !rank.leases.is_awaited() => {
-                if rank.leases.takes_split() {
-                    walk.hurry();
-                }
+                walk.note_idle(rank.leases.take_idle());
                 if let Some(task) = walk.next_task() {
                     took = self.world.perform(rank, &mut walk, task);
                     rank.busy += took;

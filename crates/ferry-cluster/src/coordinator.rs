@@ -82,6 +82,8 @@ pub struct Coordinator {
     frontier: Frontier,
     leases: HashMap<u64, Lease>,
     next_lease: u64,
+    /// Leases that are a folder whose listing goes on.
+    listing: u32,
     seats: Vec<Seat>,
     /// Ranks in the order in which they asked.
     asking: VecDeque<u32>,
@@ -113,6 +115,7 @@ impl Coordinator {
             frontier: Frontier::default(),
             leases: HashMap::new(),
             next_lease: 0,
+            listing: 0,
             seats: vec![Seat::default(); usize::try_from(ranks).unwrap_or(0)],
             asking: VecDeque::new(),
             outbox: VecDeque::new(),
@@ -263,6 +266,7 @@ impl Coordinator {
         if report.outcomes.len() != keys.len() {
             return Err(OutOfStep);
         }
+        let is_listing = matches!(keys[..], [Key::Folder(node)] if self.tree.is_listing(node));
         let listing = self.apply(&keys, &report)?;
         for (key, outcome) in keys.iter().zip(&report.outcomes) {
             if *outcome == Outcome::Untouched {
@@ -271,10 +275,12 @@ impl Coordinator {
         }
         match (report.ended, listing) {
             (false, Some(folder)) => {
+                self.listing += u32::from(!is_listing);
                 self.leases.insert(report.lease, Lease { rank, keys: vec![Key::Folder(folder)] });
             }
             (false, None) => return Err(OutOfStep),
             (true, _) => {
+                self.listing -= u32::from(is_listing);
                 self.leases.remove(&report.lease);
                 if let Some(seat) = usize::try_from(rank).ok().and_then(|rank| self.seats.get_mut(rank)) {
                     seat.held = seat.held.saturating_sub(1);
@@ -405,11 +411,13 @@ impl Coordinator {
         })
     }
 
-    /// Asks as many ranks to split as are idle. Those whose folder is being listed come first.
+    /// Asks as many ranks to split as are idle. Those whose folder is being listed are asked before ranks run dry, because
+    /// only they know its files.
     fn split(&mut self) {
         let idle = self.seats.iter().filter(|seat| seat.held == 0 && seat.wants > 0).count();
         let asked = self.seats.iter().filter(|seat| seat.is_asked && seat.held > 0).count();
-        if idle <= asked {
+        let mut more = idle.saturating_sub(asked);
+        if self.asking.is_empty() || more == 0 && self.listing == 0 {
             return;
         }
         let mut busy: Vec<(bool, u64, u32)> = self
@@ -421,15 +429,15 @@ impl Coordinator {
             })
             .collect();
         busy.sort_unstable();
-        let mut more = idle - asked;
-        for (_, _, rank) in busy {
+        let number = u32::try_from(self.asking.len()).unwrap_or(u32::MAX);
+        for (is_other, _, rank) in busy {
             let Some(seat) = usize::try_from(rank).ok().and_then(|rank| self.seats.get_mut(rank)) else {
                 continue;
             };
-            if more > 0 && !seat.is_asked {
+            if !seat.is_asked && (more > 0 || !is_other) {
                 seat.is_asked = true;
-                more -= 1;
-                self.outbox.push_back((rank, ToRank::Split));
+                more = more.saturating_sub(1);
+                self.outbox.push_back((rank, ToRank::Split(number)));
             }
         }
     }

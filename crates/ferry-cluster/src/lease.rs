@@ -29,7 +29,8 @@ pub struct Leases {
     is_performing: bool,
     /// Number of leases asked for and not granted yet.
     asked: usize,
-    is_split: bool,
+    /// Number of idle ranks, until the performer takes it.
+    idle: u32,
     /// The lease whose last report may not be in the journal yet.
     reported: Option<u64>,
     is_ended: bool,
@@ -49,13 +50,13 @@ impl Leases {
                 self.reported = self.reported.filter(|&reported| reported != lease);
                 Vec::new()
             }
-            ToRank::Split if self.is_performing => {
-                self.is_split = true;
+            ToRank::Split(idle) if self.is_performing => {
+                self.idle = idle;
                 self.waiting.drain(..).map(untouched).collect()
             }
             // It is about to begin a lease: one to begin stays.
-            ToRank::Split => {
-                self.is_split = !self.waiting.is_empty();
+            ToRank::Split(idle) => {
+                self.idle = if self.waiting.is_empty() { 0 } else { idle };
                 self.waiting.drain(1.min(self.waiting.len())..).map(untouched).collect()
             }
             ToRank::Stop(stop) => {
@@ -95,9 +96,9 @@ impl Leases {
         if self.is_ended { Next::End } else { Next::Wait }
     }
 
-    /// Returns true once if other ranks are idle.
-    pub fn takes_split(&mut self) -> bool {
-        std::mem::take(&mut self.is_split)
+    /// Returns the number of idle ranks, once for each message about them.
+    pub fn take_idle(&mut self) -> u32 {
+        std::mem::take(&mut self.idle)
     }
 
     /// Returns the reason to end at once, if there is one.
@@ -111,7 +112,7 @@ impl Leases {
         self.reported = Some(lease);
         if ended {
             self.is_performing = false;
-            self.is_split = false;
+            self.idle = 0;
         }
     }
 
@@ -178,10 +179,10 @@ mod tests {
         leases.take(grant(1));
         leases.next_step();
         leases.take(grant(2));
-        let given = leases.take(ToRank::Split);
+        let given = leases.take(ToRank::Split(3));
         assert!(matches!(&given[..], [ToCoordinator::Report(report)] if report.lease == 2 && report.ended));
-        assert!(leases.takes_split());
-        assert!(!leases.takes_split(), "it is answered once");
+        assert_eq!(leases.take_idle(), 3);
+        assert_eq!(leases.take_idle(), 0, "it is answered once");
     }
 
     #[test]
@@ -189,7 +190,7 @@ mod tests {
         let mut leases = Leases::default();
         leases.take(grant(1));
         leases.take(grant(2));
-        assert_eq!(leases.take(ToRank::Split).len(), 1);
+        assert_eq!(leases.take(ToRank::Split(3)).len(), 1);
         assert!(matches!(leases.next_step(), Next::Perform(grant) if grant.lease == 1));
     }
 

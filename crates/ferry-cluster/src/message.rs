@@ -352,8 +352,8 @@ pub enum ToRank {
     Grant(Grant),
     /// The report on this lease is in the journal.
     Taken(u64),
-    /// Other ranks are idle: give back what is not begun.
-    Split,
+    /// This number of leases is asked for: give back what is not begun.
+    Split(u32),
     /// End without finishing what is begun.
     Stop(Stop),
     /// Everything is done.

@@ -112,8 +112,10 @@ pub struct Walk {
     spent: (u64, u64),
     /// Pieces begun since the last report.
     begun: u64,
-    /// Set if other ranks are idle.
-    hurries: bool,
+    /// Number of ranks that are idle.
+    idle: u32,
+    /// Set once a listing has gone on for them.
+    has_shared: bool,
     works: Vec<Work>,
     outcomes: Vec<Outcome>,
     folders: Vec<Local>,
@@ -135,7 +137,8 @@ impl Walk {
             limits: (settings.lease_entries, settings.lease_bytes),
             spent: (0, 0),
             begun: 0,
-            hurries: false,
+            idle: 0,
+            has_shared: false,
             outcomes: vec![Outcome::Untouched; works.len()],
             todo: (0..works.len()).rev().map(Todo::Work).collect(),
             works,
@@ -153,8 +156,15 @@ impl Walk {
         if let Some(folder) = self.due.pop() {
             return Some(Task::Finish { folder, path: self.folders[folder].path.clone() });
         }
-        if self.is_spent() || self.hurries && self.begun > 0 {
+        if self.is_spent() {
             return None;
+        }
+        if self.idle > 0 && self.begun > 0 {
+            // A listing goes on once more, so that the caller gives files back.
+            if self.has_shared || self.listing.is_none() || !self.todo.is_empty() {
+                return None;
+            }
+            self.has_shared = true;
         }
         self.begun += 1;
         match self.todo.pop() {
@@ -197,15 +207,15 @@ impl Walk {
         self.spent.1 += bytes;
     }
 
-    /// Notes that other ranks are idle: the lease ends as soon as something was done.
-    pub fn hurry(&mut self) {
-        self.hurries = true;
+    /// Notes the number of idle ranks. If there are any, the lease ends as soon as something was done.
+    pub fn note_idle(&mut self, idle: u32) {
+        self.idle = self.idle.max(idle);
     }
 
-    /// Returns true if other ranks are idle, and files of a folder being copied are to be given back.
+    /// Returns the number of idle ranks, to which files of a folder being copied are to be given.
     #[must_use]
-    pub fn hurries(&self) -> bool {
-        self.hurries
+    pub fn idle(&self) -> u32 {
+        self.idle
     }
 
     /// Notes what was found in a folder. `is_whole` is set if nothing more is in it; without it, the listing goes on.
@@ -373,7 +383,8 @@ impl Walk {
     fn go_on(&mut self) {
         self.spent = (0, 0);
         self.begun = 0;
-        self.hurries = false;
+        self.idle = 0;
+        self.has_shared = false;
         self.todo.clear();
         self.works.clear();
         let listing = self.listing.take().map(|folder| self.folders.swap_remove(folder));

@@ -190,9 +190,7 @@ impl Rank<'_> {
         let mut walk = Walk::new(grant, &self.setup.settings);
         loop {
             self.receive();
-            if self.leases.takes_split() {
-                walk.hurry();
-            }
+            walk.note_idle(self.leases.take_idle());
             self.check()?;
             if let Some(task) = walk.next_task() {
                 self.perform_task(&mut walk, task).await;

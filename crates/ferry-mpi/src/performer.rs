@@ -1,4 +1,4 @@
-//! The second thread of each process, which performs its leases while the first one calls MPI.
+//! The second thread of each process, which runs the copier, and its messages to and from the first.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;

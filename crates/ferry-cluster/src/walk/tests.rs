@@ -108,7 +108,7 @@ fn a_listing_goes_on_in_its_lease_and_the_rest_is_given_back() {
 #[test]
 fn a_hurried_lease_does_something_before_it_ends() {
     let mut walk = Walk::new(lease(vec![folder("a"), folder("z")]), &settings(100));
-    walk.hurry();
+    walk.note_idle(2);
     let (a, _) = enter(&mut walk);
     walk.found(a, Found::default(), true);
     finish(&mut walk);
@@ -126,4 +126,19 @@ fn folders_in_one_that_is_listed_again_are_reported_and_not_walked() {
     assert_eq!(report.outcomes, [Outcome::Listed]);
     assert!(report.folders.iter().all(|folder| folder.state == State::Unlisted));
     assert_eq!(report.folders.len(), 2);
+}
+
+#[test]
+fn a_listing_goes_on_once_more_for_idle_ranks_and_is_then_reported() {
+    let mut walk = Walk::new(lease(vec![folder("a")]), &settings(1000));
+    let (a, _) = enter(&mut walk);
+    walk.found(a, Found::default(), false);
+    walk.note_idle(2);
+    let Some(Task::Continue { folder, .. }) = walk.next_task() else { panic!("nothing is shared") };
+    assert_eq!(walk.idle(), 2);
+    walk.give_back(folder, vec!["f".into()]);
+    walk.found(folder, Found::default(), false);
+    let report = report(&mut walk);
+    assert!(!report.ended);
+    assert_eq!(report.files, [NewFiles { at: At::Work(0), names: vec!["f".into()] }]);
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use ferry_cluster::{Coordinator, Line, Settings, Text, ToCoordinator, Totals, parse_line, write_line};
+use ferry_cluster::{Coordinator, Line, Load, Settings, Text, ToCoordinator, Totals, parse_line, write_line};
 use ferry_tree::fill::SplitMix64;
 
 use crate::model::{Copied, Model};
@@ -49,6 +49,10 @@ pub(crate) fn run(
             seats[rank as usize].inbox.push_back(message);
         }
         if coordinator.is_complete() && seats.iter().all(|rank| rank.is_over) {
+            if !is_resumed && fails == 0 {
+                // A name that is found again keeps its file's entry.
+                assert_eq!(coordinator.load(), Load::default(), "something is kept of what is done");
+            }
             return Ended::Complete(coordinator.totals());
         }
         if kill_after == Some(step) {

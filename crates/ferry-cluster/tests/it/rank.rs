@@ -74,9 +74,7 @@ impl Rank {
             return sent;
         }
         let Some(mut walk) = self.walk.take() else { return self.begin() };
-        if self.leases.takes_split() {
-            walk.hurry();
-        }
+        walk.note_idle(self.leases.take_idle());
         if let Some(stop) = self.leases.stopped() {
             return self.stop(stop);
         }
@@ -171,7 +169,7 @@ impl Rank {
         let folders = rest.folders.len().min(most);
         found.folders.extend(rest.folders.drain(..folders));
         let mut files: VecDeque<File> = rest.files.drain(..rest.files.len().min(most)).collect();
-        if walk.hurries() && files.len() > 2 {
+        if walk.idle() > 0 && files.len() > 2 {
             let given = files.split_off(files.len() / 2);
             walk.give_back(folder, given.into_iter().map(|file| file.name).collect());
         }

@@ -92,7 +92,7 @@ fn a_full_filesystem_on_one_rank_stops_them_all_and_nothing_is_granted_after() {
     for rank in 0..3 {
         coordinator.take(rank, ToCoordinator::Want).unwrap();
     }
-    assert!(matches!(coordinator.sends()[..], [(0, ToRank::Grant(_)), (0, ToRank::Split)]));
+    assert!(matches!(coordinator.sends()[..], [(0, ToRank::Grant(_)), (0, ToRank::Split(1))]));
     coordinator.take(1, ToCoordinator::Stopped(Stop::NoSpace, Vec::new())).unwrap();
     let told: Vec<_> = (0..3).map(|rank| (rank, ToRank::Stop(Stop::NoSpace))).collect();
     assert_eq!(coordinator.sends(), told);

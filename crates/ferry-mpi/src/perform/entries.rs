@@ -18,7 +18,7 @@ const SHARED: usize = 64;
 /// Files in a batch for an idle rank.
 const BATCH: usize = 512;
 /// Batches given away from a large folder at a time.
-const BATCHES: usize = 8;
+const BATCHES: usize = 128;
 
 /// Returns the version of a source file.
 pub(super) fn version(stat: &Stat) -> Version {
@@ -84,7 +84,8 @@ impl Rank<'_> {
         };
         let mut entries = Vec::new();
         // For idle ranks, too, if there are any.
-        let most = if walk.hurries() { BATCH * BATCHES } else { AT_ONCE };
+        let idle = usize::try_from(walk.idle()).unwrap_or(BATCHES).min(BATCHES);
+        let most = if idle > 0 { AT_ONCE + BATCH * idle } else { AT_ONCE };
         while entries.len() < most && !listing.is_over() {
             match listing.next().await {
                 Ok(more) => entries.extend(more),
@@ -118,12 +119,10 @@ impl Rank<'_> {
         let mut has_given = false;
         while !rest.is_empty() && self.check().is_ok() {
             self.receive();
-            if self.leases.takes_split() {
-                walk.hurry();
-            }
-            if walk.hurries() && !has_given && rest.len() >= SHARED {
+            walk.note_idle(self.leases.take_idle());
+            if walk.idle() > 0 && !has_given && rest.len() >= SHARED {
                 has_given = true;
-                give_half(walk, folder, &mut rest);
+                give_some(walk, folder, &mut rest);
             }
             let now = rest.drain(..rest.len().min(AT_ONCE)).collect();
             self.copy_some(walk, pair, now, &mut found).await;
@@ -267,9 +266,10 @@ impl Rank<'_> {
     }
 }
 
-/// Gives half of a folder's files to idle ranks. Entries of other or unknown kinds stay.
-fn give_half(walk: &mut Walk, folder: usize, rest: &mut VecDeque<Entry>) {
-    let given = rest.split_off(rest.len() / 2);
+/// Gives files of a folder to idle ranks: half of them, or of many all but those that are copied at once. Entries of other
+/// or unknown kinds stay.
+fn give_some(walk: &mut Walk, folder: usize, rest: &mut VecDeque<Entry>) {
+    let given = rest.split_off((rest.len() / 2).min(AT_ONCE));
     let (files, others): (Vec<_>, Vec<_>) =
         given.into_iter().partition(|entry| entry.kind == Some(FileKind::Regular));
     rest.extend(others);
