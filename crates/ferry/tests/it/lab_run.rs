@@ -89,7 +89,7 @@ fn a_command_that_is_not_found_is_named() {
         assert_eq!((output.status.code(), text(&output.stderr)), (Some(1), line));
     }
     let output = run(place.path(), &[], &["--", "true"]);
-    let said = "ferry lab: two commands are needed: '-- COMMAND -- COMMAND'\n";
+    let said = "ferry lab run: two commands are needed: '-- COMMAND -- COMMAND'\n";
     assert!(output.status.code() == Some(2) && text(&output.stderr).starts_with(said), "{output:?}");
     assert_eq!(left_in(place.path()), Vec::<String>::new());
 }

@@ -66,12 +66,14 @@ fn a_record_that_cannot_be_used_is_refused_and_nothing_is_written() {
         let output = report(place, &[records, &["--output=page"][..]].concat());
         let said = text(&output.stderr);
         assert_eq!(output.status.code(), Some(*code), "{said}");
-        assert!(said.starts_with(&format!("ferry lab: {line}")), "{said}");
+        // A wrong use names the experiment, whose help is meant.
+        let program = if *code == 2 { "ferry lab report" } else { "ferry lab" };
+        assert!(said.starts_with(&format!("{program}: {line}")), "{said}");
         assert_eq!(fs::read_to_string(place.join("page")).unwrap(), "as it was");
     }
     let output = report(place, &["good"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).starts_with("ferry lab: missing '--output FILE'\n"));
+    assert!(text(&output.stderr).starts_with("ferry lab report: missing '--output FILE'\n"));
     assert_eq!(names(place), before);
 }
 
