@@ -72,7 +72,7 @@ impl Totals {
         }
     }
 
-    /// Formats what was equal: `3,905 files, 781 directories, 15.6 MB of content compared`.
+    /// Formats what was equal: `3,905 files, 781 directories, 15.6 MB of content`.
     fn compared(&self, findings: &Findings) -> String {
         let Summary { entries, directories, files, bytes: size, .. } = self.summary;
         if !self.content {
@@ -82,7 +82,7 @@ impl Totals {
         let mut parts = vec![counted(files, "file", "files")];
         let kinds = [(directories, "directory", "directories"), (others, "other entry", "other entries")];
         parts.extend(kinds.iter().filter(|(n, ..)| *n > 0).map(|(n, one, many)| counted(*n, one, many)));
-        format!("{}, {} of content compared", parts.join(", "), bytes(size))
+        format!("{}, {} of content", parts.join(", "), bytes(size))
     }
 
     /// Returns the verdict in words.

@@ -152,7 +152,8 @@ fn knobs(filesystem: &Path, seed: u64) -> Knobs {
 /// Returns the differences between rsync's target and ferry's.
 ///
 /// ferry's target equals the source already. rsync leaves links between files that its source has apart; such files have
-/// one set of attributes. It changes the owning group's permissions in some ACLs with a mask.
+/// one set of attributes. It changes the owning group's permissions in some ACLs with a mask. It leaves the time at which it
+/// changed a folder that the source lacks, and that of a mount point, which is the folder `mounted`.
 fn beside_rsync(pair: &Pair) -> Vec<String> {
     let [theirs, ours] = ["other", "target"].map(|name| {
         let mut found = capture::capture(&pair.path().join(name)).unwrap();
@@ -168,8 +169,14 @@ fn beside_rsync(pair: &Pair) -> Vec<String> {
         is_folder(&theirs) || links(&theirs).is_none_or(|links| links == 1)
     };
     let differences = snapshots(&theirs, &ours, &Options { links: false, ..compared() });
+    let has_time = |path: &[u8]| {
+        let is_there = pair.path().join("source").join(OsStr::from_bytes(path)).symlink_metadata().is_ok();
+        is_there && path != b"mounted"
+    };
     let is_ours = |found: &&Difference| {
-        is_alone(&found.path) && !matches!(found.mismatch, Mismatch::Acl { default: false, .. })
+        let is_acl = matches!(found.mismatch, Mismatch::Acl { default: false, .. });
+        let is_time = matches!(found.mismatch, Mismatch::Mtime { .. });
+        is_alone(&found.path) && !is_acl && (!is_time || has_time(&found.path))
     };
     differences.iter().filter(is_ours).map(ToString::to_string).collect()
 }

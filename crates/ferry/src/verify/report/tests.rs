@@ -68,7 +68,7 @@ different: 2 differences in 12 entries: 2 times";
 
 #[test]
 fn what_is_equal_is_one_line() {
-    let expected = "equal: 5 files, 3 directories, 4 other entries, 300 kB of content compared";
+    let expected = "equal: 5 files, 3 directories, 4 other entries, 300 kB of content";
     assert_eq!(ending(&totals(), &Findings::default(), 80), expected);
 }
 

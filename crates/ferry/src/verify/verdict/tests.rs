@@ -31,20 +31,20 @@ fn stopped(totals: Totals) -> Totals {
 fn the_verdict_names_what_was_compared() {
     let others = Summary { entries: 4_700, ..trees().summary };
     for (totals, expected) in [
-        (trees(), "equal: 3,905 files, 781 directories, 16 MB of content compared"),
+        (trees(), "equal: 3,905 files, 781 directories, 16 MB of content"),
         (
             Totals { summary: others, ..trees() },
-            "equal: 3,905 files, 781 directories, 14 other entries, 16 MB of content compared",
+            "equal: 3,905 files, 781 directories, 14 other entries, 16 MB of content",
         ),
         (Totals { content: false, ..trees() }, "equal: 4,686 entries, without comparing content"),
         (
             Totals { took: Some(Duration::from_millis(1_200)), ..trees() },
-            "equal: 3,905 files, 781 directories, 16 MB of content compared; took 1.2 s",
+            "equal: 3,905 files, 781 directories, 16 MB of content; took 1.2 s",
         ),
-        (listed(), "equal: 60 files, 9.0 kB of content compared"),
+        (listed(), "equal: 60 files, 9.0 kB of content"),
         (
             Totals { trashes: Some(2), ..listed() },
-            "equal: 60 files, 9.0 kB of content compared; 2 trashes passed over",
+            "equal: 60 files, 9.0 kB of content; 2 trashes passed over",
         ),
         (stopped(trees()), "interrupted: no difference in 4,686 entries so far"),
     ] {

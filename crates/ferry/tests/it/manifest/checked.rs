@@ -182,7 +182,7 @@ fn a_trash_in_the_tree_is_no_extra_file() {
         let output = succeed(folder, "verify --manifest m tree");
         let passed = ["1 trash", "2 trashes"][index];
         let said = text(&output.stdout);
-        assert!(said.ends_with(&format!(" compared; {passed} passed over\n")), "{said}");
+        assert!(said.ends_with(&format!(" of content; {passed} passed over\n")), "{said}");
     }
     let output = succeed(folder, "verify --json --manifest m tree");
     let summary: Value = serde_json::from_str(text(&output.stdout).lines().last().unwrap()).unwrap();
