@@ -30,3 +30,12 @@ pub use request::{Acting, Disposal, Explain, MaxDelete, Refused, Request, Surrou
 pub use run::{apply, run};
 pub use select::{BadPattern, Rule, Selection};
 pub use undo::{target_of, undo};
+
+/// The programs in the library's guide, which are compiled as documentation examples.
+#[cfg(doctest)]
+#[allow(
+    rustdoc::invalid_codeblock_attributes,
+    reason = "commands are tagged for `cargo xtask check-documents`"
+)]
+#[doc = include_str!("../../../docs/library.md")]
+struct Guide;

@@ -1,8 +1,10 @@
-//! Runs in simulated worlds: interrupted at any call, and with calls that fail. The next run ends equal.
+//! Runs in simulated worlds: interrupted at any call, and with calls that fail. The next run ends equal. And the example
+//! of the library's guide.
 
 #![allow(clippy::unwrap_used, reason = "a test that can't go on says where")]
 
 mod held;
+mod example;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
