@@ -3,8 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that can't go on says where")]
 
-mod held;
 mod example;
+mod held;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
