@@ -52,6 +52,9 @@ enum Task {
     Table {
         /// The record
         record: PathBuf,
+        /// Write them between the markers of this document instead
+        #[arg(long)]
+        into: Option<PathBuf>,
     },
 }
 
@@ -113,7 +116,13 @@ fn run(task: Task) -> Result<(), Failure> {
             }
             print!("{}", table::text(&record));
         }
-        Task::Table { record } => print!("{}", table::text(&Record::read(&record)?)),
+        Task::Table { record, into } => {
+            let text = table::text(&Record::read(&record)?);
+            match into {
+                Some(document) => table::write_into(&document, &text)?,
+                None => print!("{text}"),
+            }
+        }
     }
     Ok(())
 }

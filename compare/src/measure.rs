@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use ferry_lab::cache::{State, prepare};
+use ferry_lab::cache::{Proof, State, prepare};
 use ferry_lab::machine::Machine;
 use ferry_lab::schedule;
 use serde::{Deserialize, Serialize};
@@ -27,6 +27,9 @@ const LIMIT: Duration = Duration::from_secs(120);
 
 /// Time between two looks for a run's end, which it does not count.
 const LOOK: Duration = Duration::from_millis(10);
+
+/// Attempts to bring the cache into a state.
+const ATTEMPTS: u32 = 5;
 
 /// Parameters of a comparison.
 #[derive(Debug, Clone)]
@@ -126,13 +129,7 @@ fn all(error: impl Into<Failure>) -> Stopped {
 
 fn run_once(cell: &Cell, runtime: &str, program: &Path) -> Result<Run, Stopped> {
     cell.clear().map_err(all)?;
-    let cache = prepare(cell.state, &cell.sample, &[program.to_owned()]).map_err(all)?;
-    if let Some(proof) = &cache
-        && proof.was_asked()
-        && !proof.holds
-    {
-        return Err(all(format!("the cache is not {}: {proof:?}", cell.state.name())));
-    }
+    let cache = prepared(cell, program)?;
     let printed = start(runtime, &cell.arguments, program)?;
     let Printed { seconds, processor_seconds, bytes, checksum } = printed;
     if cell.total != (Total { bytes, checksum }) {
@@ -141,6 +138,22 @@ fn run_once(cell: &Cell, runtime: &str, program: &Path) -> Result<Run, Stopped> 
     cell.check().map_err(|error| Stopped::Run(error.to_string()))?;
     cell.clear().map_err(all)?;
     Ok(Run { seconds, processor_seconds, cache: cache.filter(|_| cell.state != State::AsItIs) })
+}
+
+/// Brings the cache into the cell's state, and returns the proof. Another program may drop the caches meanwhile: then it is
+/// tried again.
+fn prepared(cell: &Cell, program: &Path) -> Result<Option<Proof>, Stopped> {
+    for attempt in 1.. {
+        let proof = prepare(cell.state, &cell.sample, &[program.to_owned()]).map_err(all)?;
+        match &proof {
+            Some(found) if found.was_asked() && !found.holds && attempt == ATTEMPTS => {
+                return Err(all(format!("the cache is not {}: {found:?}", cell.state.name())));
+            }
+            Some(found) if found.was_asked() && !found.holds => {}
+            Some(_) | None => return Ok(proof),
+        }
+    }
+    Ok(None)
 }
 
 /// Runs the program once.

@@ -1,7 +1,11 @@
 //! A record as tables in Markdown.
 
+use std::fs;
+use std::path::Path;
+
 use ferry_lab::statistics::{Summary, median, ratio};
 
+use crate::Failure;
 use crate::record::{Measured, Record, Run, Runs};
 
 /// Runtime that the others are compared with.
@@ -9,10 +13,28 @@ const BASE: &str = "ferry-io";
 /// Seed of the intervals.
 const SEED: u64 = 1;
 
-/// Returns the conditions and a table for each work.
+/// Markers of the part of a document that tables are written into.
+const MARKERS: [&str; 2] =
+    ["<!-- results: written by `ferry-compare table --into` -->\n", "<!-- end of results -->"];
+
+/// Replaces the text between the markers of a document.
+///
+/// # Errors
+/// If the document can't be read or written, or lacks the markers.
+pub fn write_into(document: &Path, tables: &str) -> Result<(), Failure> {
+    let text = fs::read_to_string(document)?;
+    let replaced = text.split_once(MARKERS[0]).and_then(|(before, rest)| {
+        let (_, after) = rest.split_once(MARKERS[1])?;
+        Some([before, MARKERS[0], tables, MARKERS[1], after].concat())
+    });
+    let replaced = replaced.ok_or_else(|| format!("'{}' lacks the markers", document.display()))?;
+    Ok(fs::write(document, replaced)?)
+}
+
+/// Returns the conditions, a table of the medians, and a table for each work.
 #[must_use]
 pub fn text(record: &Record) -> String {
-    let mut text = conditions(record);
+    let mut text = format!("{}\n{}", conditions(record), medians(&record.works));
     for work in &record.works {
         text.push('\n');
         text.push_str(&table(work));
@@ -35,6 +57,28 @@ fn conditions(record: &Record) -> String {
         machine.place.source,
         versions.join(", "),
     )
+}
+
+/// Returns the median of each runtime and work in milliseconds, with the fastest of each work in bold.
+fn medians(works: &[Measured]) -> String {
+    let heads: Vec<&str> = works.iter().map(|work| work.work.as_str()).collect();
+    let mut text = format!("| median (ms) | {} |\n|---|{}\n", heads.join(" | "), "---|".repeat(works.len()));
+    let runtimes = works.first().map_or(&[][..], |work| &work.runtimes);
+    for runs in runtimes {
+        let cells = works.iter().map(|work| cell(work, &runs.runtime));
+        text.push_str(&format!("| {} | {} |\n", runs.runtime, cells.collect::<Vec<_>>().join(" | ")));
+    }
+    text
+}
+
+fn cell(work: &Measured, runtime: &str) -> String {
+    let of = |runs: &Runs| median(&runs.runs.iter().map(|run| run.seconds).collect::<Vec<_>>());
+    let measured = || work.runtimes.iter().filter(|runs| !runs.runs.is_empty());
+    let Some(runs) = measured().find(|runs| runs.runtime == runtime) else { return "-".to_owned() };
+    let own = of(runs);
+    let is_fastest = measured().all(|other| own <= of(other));
+    let figure = milliseconds(own);
+    if is_fastest { format!("**{figure}**") } else { figure }
 }
 
 /// Returns one work's table: medians, the spread, and the time relative to ferry-io's in the same rounds.
@@ -118,6 +162,9 @@ mod tests {
         ];
         let load = ["0.10 0.20", "0.30 0.20"].map(str::to_owned);
         let work = Measured { work: "small-warm".into(), what: "reads".into(), load, runtimes };
+        let lines =
+            ["| median (ms) | small-warm |", "|---|---|", "| ferry-io | **20.0** |", "| other | 40.0 |"];
+        assert_eq!(medians(std::slice::from_ref(&work)), lines.join("\n") + "\n| broken | - |\n");
         let text = table(&work);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "**small-warm**: reads; load average 0.10 before, 0.30 after");

@@ -39,6 +39,11 @@ fn every_runtime_does_every_work() {
     let table = compare(&["table", "record"], place.path());
     assert_eq!(text(&table.stdout), text(&output.stdout), "the record has the tables");
     assert_eq!(text(&table.stdout).matches("| ferry-io | 2 | ").count(), works.len(), "{table:?}");
+    let marked = "# Title\n<!-- results: written by `ferry-compare table --into` -->\nold\n<!-- end of results -->\nrest\n";
+    std::fs::write(place.path().join("page"), marked).unwrap();
+    assert!(compare(&["table", "record", "--into=page"], place.path()).status.success());
+    let page = std::fs::read_to_string(place.path().join("page")).unwrap();
+    assert_eq!(page, marked.replace("old\n", text(&table.stdout)), "the tables are in the document");
     let again = compare(&["measure", "--quick", "--rounds=3", "--json=record", "--works=log"], place.path());
     assert!(again.status.success(), "{again:?}");
     let record = Record::read(&place.path().join("record")).unwrap();
