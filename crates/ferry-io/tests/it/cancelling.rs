@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::time::Duration;
 
-use ferry_io::{Backend, Error, Io, OpenHow, Options, RouteChoice, for_each, run, scope, sleep, timeout};
+use ferry_io::{Error, Io, OpenHow, for_each, scope, sleep, timeout};
 
 use super::place::{everywhere, name, pattern, poll_once};
 
@@ -164,24 +164,4 @@ fn stopping_ends_a_program_that_waits_for_nothing_in_particular() {
         });
         assert!(outcome.expect_err("cancelled").is_cancelled());
     });
-}
-
-#[test]
-fn a_forgotten_future_is_reaped_by_its_run() {
-    for (backend, route) in [(Backend::Posix, RouteChoice::Pool), (Backend::Uring, RouteChoice::Ring)] {
-        let home = tempfile::tempdir().expect("a folder");
-        std::fs::write(home.path().join("file"), pattern(100_000)).expect("a file");
-        let options = Options { backend, route, ..Options::default() };
-        let outcome = run(&options, async |io| {
-            let folder = io.open_dir(home.path()).expect("it was made");
-            let file = folder.open(&name("file"), OpenHow::read()).await.expect("it was made");
-            let mut read = Box::pin(file.read_at(io.block().await.expect("not cancelled"), 0));
-            assert!(!poll_once(&mut read).await, "it is in flight");
-            std::mem::forget(read);
-        });
-        match outcome {
-            Ok(_) => {}
-            Err(error) => println!("SKIP uring: {error}"),
-        }
-    }
 }
