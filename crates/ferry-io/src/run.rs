@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
 use rustix::fs::Mode;
@@ -106,8 +106,10 @@ fn umask_of_status() -> Option<u32> {
     u32::from_str_radix(umask.trim(), 8).ok()
 }
 
-/// The umask; umask(2) reports it only by changing it.
+/// The umask; umask(2) reports it only by changing it. One at a time, so that no run takes another's change for the umask.
 fn umask_of_process() -> u32 {
+    static CHANGING: Mutex<()> = Mutex::new(());
+    let _changing = CHANGING.lock().unwrap_or_else(PoisonError::into_inner);
     let umask = rustix::process::umask(Mode::RWXG | Mode::RWXO);
     rustix::process::umask(umask);
     umask.bits()

@@ -44,3 +44,15 @@ fn a_panic_that_comes_while_a_run_ends_leaves_nothing_behind() {
     let (answer, _) = run(&options, async |_| 7).unwrap();
     assert_eq!(answer, 7);
 }
+
+#[test]
+fn runs_that_ask_for_the_umask_at_the_same_time_leave_it_as_it_was() {
+    let Some(umask) = umask_of_status() else { return println!("SKIP: /proc does not show the umask") };
+    std::thread::scope(|scope| {
+        let askers = [(); 4].map(|()| scope.spawn(|| (0..2000).all(|_| umask_of_process() == umask)));
+        for asker in askers {
+            assert!(asker.join().unwrap(), "it was another one");
+        }
+    });
+    assert_eq!(umask_of_status(), Some(umask));
+}

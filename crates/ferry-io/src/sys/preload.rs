@@ -92,8 +92,7 @@ fn end(begun: Begun) -> Option<Preloaded> {
     Some(found)
 }
 
-#[cfg(not(loom))]
-#[cfg(test)]
+#[cfg(all(test, not(loom), not(miri)))]
 mod tests {
     use std::fs;
 
