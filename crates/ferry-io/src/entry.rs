@@ -22,6 +22,10 @@ pub enum FileKind {
 
 impl FileKind {
     /// Returns true for a FIFO, a socket or a device.
+    ///
+    /// ```
+    /// assert!(ferry_io::FileKind::Fifo.is_special());
+    /// ```
     #[must_use]
     pub fn is_special(self) -> bool {
         match self {

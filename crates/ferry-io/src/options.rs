@@ -93,6 +93,19 @@ impl RingFlag {
 }
 
 /// Handle by which the program that a run is a part of stops the run, from any thread.
+///
+/// ```
+/// use ferry_io::{Options, StopHandle, run, sleep};
+///
+/// let handle = StopHandle::new();
+/// let options = Options { embedded: Some(handle.clone()), ..Options::default() };
+/// let (slept, _stats) = run(&options, async |_| {
+///     handle.stop();
+///     sleep(std::time::Duration::from_secs(60)).await
+/// })?;
+/// assert!(slept.is_err(), "the run was stopped");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct StopHandle(Arc<AtomicBool>);
 

@@ -6,6 +6,12 @@ use std::path::Path;
 const MINOR_BITS: u32 = 20;
 
 /// Kind of a block device's request.
+///
+/// ```
+/// use ferry_io::sampling::DeviceKind;
+///
+/// assert_eq!(DeviceKind::ALL.map(DeviceKind::name), ["read", "write", "discard", "flush", "other"]);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum DeviceKind {
     /// Reads sectors.

@@ -92,7 +92,8 @@ fn end(begun: Begun) -> Option<Preloaded> {
     Some(found)
 }
 
-#[cfg(all(test, not(loom), not(miri)))]
+#[cfg(not(any(loom, miri)))]
+#[cfg(test)]
 mod tests {
     use std::fs;
 
