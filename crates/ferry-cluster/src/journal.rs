@@ -22,7 +22,7 @@ pub struct Header {
     pub source: Text,
     /// The target folder.
     pub target: Text,
-    /// Device and inode number of the source folder.
+    /// Inode numbers of the source folder and of the target folder. Their devices may have other numbers on another machine.
     pub identity: (u64, u64),
     /// Sizes by which work is divided.
     pub settings: Settings,

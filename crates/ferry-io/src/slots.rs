@@ -57,6 +57,7 @@ impl Slots {
     }
 
     /// Number of slots, and of the free ones among them.
+    #[cfg(not(loom))]
     #[cfg(test)]
     pub(crate) fn counts(&self) -> (usize, usize) {
         (self.slots.len(), self.free.len())

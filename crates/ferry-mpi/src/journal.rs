@@ -15,6 +15,8 @@ pub(crate) struct Journal {
     file: File,
     path: PathBuf,
     fsync: bool,
+    /// Set after a failed write: a later line would follow a gap.
+    is_broken: bool,
 }
 
 /// A journal as it was found.
@@ -62,7 +64,7 @@ impl Journal {
         if header.is_none() {
             file.set_len(0).map_err(cannot("empty the journal", path))?;
         }
-        Ok(Found { journal: Self { file, path: path.to_owned(), fsync }, header })
+        Ok(Found { journal: Self { file, path: path.to_owned(), fsync, is_broken: false }, header })
     }
 
     /// Passes each whole line after the header, and cuts off what follows the last.
@@ -107,8 +109,12 @@ impl Journal {
     }
 
     fn append(&mut self, line: &[u8]) -> Result<(), String> {
+        if self.is_broken {
+            return Err(format!("the journal '{}' could not be written before", self.path.display()));
+        }
         let written = self.file.write_all(line);
         let durable = written.and_then(|()| if self.fsync { self.file.sync_data() } else { Ok(()) });
+        self.is_broken = durable.is_err();
         durable.map_err(cannot("write the journal", &self.path))
     }
 

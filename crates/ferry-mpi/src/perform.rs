@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use ferry_cluster::{Grant, Leases, Next, Stop, Task, Text, ToCoordinator, ToRank, Totals, Walk, Work};
 use ferry_copy::{Copier, Failure, FailureKind, Listing, Pair, Progress, Settings, Start, Verb};
-use ferry_io::{Io, Name, Options, Paths};
+use ferry_io::{Dir, Io, Name, Options, Paths};
 
 use crate::failures::{Collecting, Failures};
 use crate::setup::Setup;
@@ -51,7 +51,10 @@ pub(crate) fn run(
         let observer = Arc::new(Collecting(Arc::clone(&failures)));
         let copier = Copier::new(io.clone(), settings, Arc::new(Progress::default()), observer);
         let root = open(&io, &copier, setup).await?;
+        let (_, target) =
+            copier.folders(&root).await.map_err(|kind| format!("cannot open the target: {kind:?}"))?;
         let mut rank = Rank {
+            target,
             copier: &copier,
             setup,
             fsync,
@@ -108,6 +111,8 @@ async fn open(io: &Io, copier: &Copier, setup: &Setup) -> Result<Pair, String> {
 struct Rank<'a> {
     copier: &'a Copier,
     setup: &'a Setup,
+    /// The target's top folder.
+    target: Dir,
     fsync: bool,
     way: Way<'a>,
     leases: Leases,
@@ -196,7 +201,7 @@ impl Rank<'_> {
                 self.perform_task(&mut walk, task).await;
                 continue;
             }
-            self.sync().await;
+            self.sync().await?;
             self.check()?;
             let report = walk.report(self.take_totals(), self.failures.take());
             let ended = report.ended;
@@ -268,19 +273,16 @@ impl Rank<'_> {
         self.way.finish().await;
     }
 
-    /// Makes what the lease has written durable, if that is requested.
-    async fn sync(&mut self) {
+    /// Makes what the lease has written durable, if that is requested. A failure ends the job, and the lease is repeated.
+    async fn sync(&mut self) -> Result<(), Stop> {
         if !self.fsync {
-            return;
+            return Ok(());
         }
-        let Some(root) = self.way.root() else { return };
-        let synced = match self.copier.folders(&root).await {
-            Ok((_, target)) => ferry_io::protect(target.sync_filesystem()).await,
-            Err(kind) => return self.fail_folder(&Text::default(), kind),
-        };
-        if let Err(error) = synced {
+        let synced = ferry_io::protect(self.target.sync_filesystem()).await;
+        synced.map_err(|error| {
             self.fail_folder(&Text::default(), FailureKind::Io { verb: Verb::Sync, error });
-        }
+            Stop::Failed
+        })
     }
 
     /// Returns the numbers since the last report.

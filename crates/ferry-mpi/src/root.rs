@@ -46,17 +46,24 @@ fn begin(copy: &Copy, ranks: u32) -> Result<(Setup, Coordinator, Journal), Strin
     let root = fs::metadata(&source).map_err(cannot("stat", &source))?;
     let found = Journal::open(&journal, copy.restart, copy.fsync)?;
     let is_new = make(&target)?;
-    let identity = (root.dev(), root.ino());
+    let identity = (root.ino(), fs::metadata(&target).map_err(cannot("stat", &target))?.ino());
     let (mut journal, header) = (found.journal, found.header);
     let is_resumed = header.is_some();
     let settings = match header {
         Some(header) => {
-            // Mounted on another machine, the source may have another device number.
-            if (header.source != text(&source))
+            if header.source != text(&source)
                 || header.target != text(&target)
-                || header.identity.1 != identity.1
+                || header.identity.0 != identity.0
             {
                 return Err("the journal is that of another copy: see --restart and --journal".to_owned());
+            }
+            if is_new || header.identity.1 != identity.1 {
+                if is_new {
+                    // The next attempt must not find it.
+                    fs::remove_dir(&target).map_err(cannot("remove directory", &target))?;
+                }
+                let target = target.display();
+                return Err(format!("'{target}' is not the folder that the journal is about: see --restart"));
             }
             header.settings
         }
@@ -276,5 +283,22 @@ mod tests {
         let settings = settings(options.copy(), 4, place.path()).unwrap();
         assert_eq!((settings.range(1 << 20), settings.range(1 << 30)), (65_536, 65_536));
         assert_eq!(settings.large(), 131_072);
+    }
+
+    #[test]
+    fn a_target_that_was_removed_is_not_the_one_of_the_journal() {
+        let place = tempfile::tempdir().map_err(|error| error.to_string()).unwrap();
+        let (source, target) = (place.path().join("source"), place.path().join("target"));
+        fs::create_dir(&source).unwrap();
+        let arguments = ["ferry-mpi", "cp", "-aT"].map(std::ffi::OsString::from);
+        let arguments = arguments.into_iter().chain([source.into(), target.clone().into()]);
+        let options = <Options as clap::Parser>::try_parse_from(arguments).unwrap();
+        let begun = || begin(options.copy(), 2).map(|(setup, ..)| setup.is_resumed);
+        assert_eq!(begun(), Ok(false));
+        assert_eq!(begun(), Ok(true));
+        fs::remove_dir(&target).unwrap();
+        assert!(begun().is_err_and(|why| why.contains("not the folder")));
+        // Nor is the new one, which an earlier attempt has made.
+        assert!(begun().is_err_and(|why| why.contains("not the folder")));
     }
 }

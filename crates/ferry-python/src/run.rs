@@ -103,6 +103,11 @@ impl Run {
         self.shared.queue.close();
     }
 
+    /// Runs the handlers of signals that have come. If one raises, as that of Ctrl-C does, the run is stopped first.
+    fn check_signals(&self, py: Python<'_>) -> PyResult<()> {
+        py.check_signals().inspect_err(|_| self.stop(py))
+    }
+
     /// Waits for the thread's end, which follows that of the run.
     fn join(&self) {
         if let Some(thread) = lock(&self.thread).take() {
@@ -119,7 +124,7 @@ impl Run {
         self.refuse_fork()?;
         let timeout = duration(timeout)?.min(PERIOD);
         let lines = py.detach(|| self.shared.queue.take(timeout));
-        py.check_signals()?;
+        self.check_signals(py)?;
         Ok(lines.map(|lines| lines.iter().map(|line| PyBytes::new(py, line).unbind()).collect()))
     }
 
@@ -140,7 +145,7 @@ impl Run {
                 py.detach(|| self.join());
                 return Ok(true);
             }
-            py.check_signals()?;
+            self.check_signals(py)?;
             left -= part;
             if left.is_zero() {
                 return Ok(false);

@@ -80,12 +80,14 @@ pub(crate) fn start_apply(plan: &[u8], acted: HowActed) -> PyResult<Run> {
 fn start(perform: impl FnOnce(Host) -> Result<Totals, String> + Send + 'static) -> PyResult<Run> {
     let (progress, shared) = (Arc::new(Progress::default()), Arc::new(Shared::default()));
     let counters = Arc::clone(&progress);
+    // Found out on this thread, which holds the interpreter: a fork can't interrupt it.
+    let workers = workers();
     Run::start(
         shared,
         move || counts_of(&counters),
         || {},
         move |shared| {
-            let (io, collector) = (io_options(workers(), shared), Arc::new(Collector::default()));
+            let (io, collector) = (io_options(workers, shared), Arc::new(Collector::default()));
             let (observer, cancelled) = (Arc::clone(&collector), Arc::clone(&shared.cancelled));
             let write = Box::new(Lines(Arc::clone(&shared.queue)));
             let totals = perform(Host { io, progress, observer, write, cancelled })?;

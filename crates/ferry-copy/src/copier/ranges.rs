@@ -20,7 +20,20 @@ use crate::staging;
 use crate::target::Target;
 
 impl Copier {
-    /// Copies a range to a file's part, which is made if it is missing. Holes are left out.
+    /// Makes a file's part, unless it is there. Only the process that finds the file does this, before others know of it: a part
+    /// that is missing later has lost its ranges.
+    ///
+    /// # Errors
+    /// Those of openat(2).
+    pub async fn begin_ranges(&self, pair: &Pair, part: &Name) -> Result<(), FailureKind> {
+        self.run.pass().await.during(Verb::Open)?;
+        pair.touch();
+        let _permit = self.run.limits.files.acquire().await.during(Verb::Open)?;
+        let target = self.run.dirs(&pair.0).await.during(Verb::Open)?.target;
+        open_part(&target, part).await.during(Verb::CreateFile)?.close().during(Verb::Close)
+    }
+
+    /// Copies a range to a file's part. Holes are left out.
     ///
     /// # Errors
     /// [`FailureKind::Changed`] if the source is not the file that the caller saw, or was written to since; others as
@@ -38,7 +51,7 @@ impl Copier {
         let _permit = run.limits.files.acquire().await.during(Verb::Open)?;
         let Dirs { source: from, target: to } = run.dirs(&pair.0).await.during(Verb::Open)?;
         let source = open_source(&from, name, seen).await?;
-        let target = Target::of(open_part(&to, part).await.during(Verb::CreateFile)?, true);
+        let target = Target::of(to.open(part, OpenHow::write()).await.during(Verb::CreateFile)?, true);
         let abilities = run.abilities(&pair.0, seen.device, target.device());
         let mut mover = Mover::of(run, &abilities, seen, &source, &target);
         let (bytes, method) = if seen.may_have_holes() {
@@ -80,7 +93,7 @@ impl Copier {
         let xattrs = meta::found(run, entry.into(), source.xattrs().await)?;
         // Not cancellable: a mode that is set without its owner could give access.
         protect(async {
-            let target = open_part(&to, part).await.during(Verb::CreateFile)?;
+            let target = to.open(part, OpenHow::write()).await.during(Verb::CreateFile)?;
             target.truncate(sides.source.size).await.during(Verb::Write)?;
             meta::keep(run, entry.into(), &target, sides.source, &xattrs, None).await?;
             if run.options.fsync {

@@ -595,6 +595,9 @@ fn ranges_in_any_order_make_the_whole_file_and_its_name_comes_last() {
             let (source, _) = both(copier, pair, "large").await;
             let mut starts: Vec<u64> = (0..source.size).step_by(70_000).collect();
             starts.rotate_left(usize::try_from(seed % 5).unwrap());
+            let missing = copier.copy_range(pair, (&large, &part), &source, 0..RANGE).await;
+            assert!(missing.is_err(), "nobody has made the part, or somebody has removed it with its ranges");
+            copier.begin_ranges(pair, &part).await.unwrap();
             for start in starts {
                 let range = start..source.size.min(start + RANGE);
                 copier.copy_range(pair, (&large, &part), &source, range).await.unwrap();
@@ -619,6 +622,7 @@ fn a_range_of_a_source_that_was_written_to_is_refused() {
             let (source, _) = both(copier, pair, "large").await;
             write_later(&world, "source/large", b"changed");
             let (large, part) = (name("large"), name(".part"));
+            copier.begin_ranges(pair, &part).await.unwrap();
             let copied = copier.copy_range(pair, (&large, &part), &source, 0..100_000).await;
             copier.drop_ranges(pair, &part).await.unwrap();
             copied

@@ -167,7 +167,8 @@ impl Decoder {
             }
             Tracepoint::DeviceComplete => SampleKind::DeviceComplete {
                 device: number(0)?,
-                sector: field(1)?,
+                // A flush has no sector: its request says 0, its completion the largest number.
+                sector: field(1).map(|sector| if sector == u64::MAX { 0 } else { sector })?,
                 kind: device_kind(2)?,
                 is_failed: field(3)? != 0,
             },

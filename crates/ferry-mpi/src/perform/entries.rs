@@ -7,7 +7,7 @@ use ferry_cluster::{Found, Text, Version, Walk};
 use ferry_copy::{FailureKind, Pair, Sides};
 use ferry_io::{Entry, FileKind, Name, Stat, for_each};
 
-use super::Rank;
+use super::{Rank, large};
 
 /// Names of a folder that are read before its listing is left open. Smaller folders are listed as a whole.
 const WHOLE: usize = 2048;
@@ -168,11 +168,14 @@ impl Rank<'_> {
         if stat.kind == FileKind::Directory {
             found.folders.push(text(name));
         } else if stat.links > 1 {
-            let version = (stat.kind == FileKind::Regular).then_some(version);
-            found.linked.push((text(name), (stat.device, stat.inode), stat.links, version));
+            // Its owner copies it whole: no rank has made the part that ranges need.
+            found.linked.push((text(name), (stat.device, stat.inode), stat.links, None));
         } else if self.setup.is_resumed && self.is_kept(pair, name, stat).await? {
             self.kept.set(self.kept.get() + 1);
         } else {
+            // No other rank knows of the file yet.
+            let part = large::part(name.as_bytes(), version).ok_or(FailureKind::Changed)?;
+            self.copier.begin_ranges(pair, &part).await?;
             found.large.push((text(name), version));
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use ferry_cluster::LargeFile;
+use ferry_cluster::{LargeFile, Version};
 use ferry_copy::{FailureKind, Pair, Sides};
 use ferry_io::{Name, Stat};
 
@@ -10,10 +10,9 @@ use super::Rank;
 use super::entries::{is_complete, version};
 
 /// Returns the name of a file's part, the same on every rank, and another one for another version of the source.
-fn part(file: &LargeFile) -> Option<Name> {
-    let version = file.version;
+pub(super) fn part(name: &[u8], version: Version) -> Option<Name> {
     let mut hasher = blake3::Hasher::new();
-    hasher.update(file.name.as_bytes());
+    hasher.update(name);
     for number in [version.inode, version.size, version.seconds.cast_unsigned(), version.nanoseconds.into()] {
         hasher.update(&number.to_le_bytes());
     }
@@ -34,7 +33,7 @@ impl Rank<'_> {
     /// Finds a large file. Returns `None` after a failure, which is reported.
     async fn look(&mut self, file: &LargeFile) -> Option<Looked> {
         let pair = self.way.go(&file.folder).await?;
-        let (name, part) = (Name::new(file.name.as_bytes())?, part(file)?);
+        let (name, part) = (Name::new(file.name.as_bytes())?, part(file.name.as_bytes(), file.version)?);
         let looked = match self.copier.look(&pair, &name).await {
             Ok((Some(source), target)) if version(&source) == file.version => Ok((source, target)),
             Ok(_) => Err(FailureKind::Changed),
@@ -89,7 +88,11 @@ impl Rank<'_> {
     /// Removes what was copied of a file.
     pub(super) async fn discard(&mut self, file: &LargeFile) -> bool {
         let Some(pair) = self.way.go(&file.folder).await else { return false };
-        let (Some(name), Some(part)) = (Name::new(file.name.as_bytes()), part(file)) else { return false };
+        let (Some(name), Some(part)) =
+            (Name::new(file.name.as_bytes()), part(file.name.as_bytes(), file.version))
+        else {
+            return false;
+        };
         let removed = self.copier.drop_ranges(&pair, &part).await;
         self.note(&pair, &name, removed)
     }

@@ -36,10 +36,6 @@ impl<'a> Way<'a> {
         Self { copier, root: Some(root), below: Vec::new() }
     }
 
-    pub(super) fn root(&self) -> Option<Pair> {
-        self.root.clone()
-    }
-
     /// Goes to a folder. Returns `None` after a failure, which is reported.
     pub(super) async fn go(&mut self, path: &Text) -> Option<Pair> {
         self.go_along(&names(path)?).await

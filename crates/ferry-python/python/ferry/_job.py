@@ -67,7 +67,7 @@ class Job(Generic[T]):
         self._raised: Optional[BaseException] = None
         self._has_ended = False
         self._process = os.getpid()
-        _running.difference_update([job for job in _running if not job._is_own() or job._run.is_over])
+        _running.difference_update([job for job in list(_running) if not job._is_own() or job._run.is_over])
         _running.add(self)
 
     def _is_own(self) -> bool:

@@ -257,7 +257,7 @@ fn the_timeline_is_moved_about_in_and_left() {
     shown.wait_for("q quit");
     shown.press("/file 17\r");
     // Only changed cells are drawn, without the spaces between words.
-    shown.wait_for("17':");
+    shown.wait_for("17',");
     tcsetwinsize(&shown.user, Winsize { ws_row: 30, ws_col: 120, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
     rustix::process::kill_process(Pid::from_child(&shown.child), Signal::WINCH).unwrap();
     shown.wait_for(&"─".repeat(120));
