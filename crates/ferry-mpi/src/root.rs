@@ -301,4 +301,22 @@ mod tests {
         // Nor is the new one, which an earlier attempt has made.
         assert!(begun().is_err_and(|why| why.contains("not the folder")));
     }
+
+    #[test]
+    fn another_copy_does_not_go_on_with_a_journal() {
+        let place = tempfile::tempdir().map_err(|error| error.to_string()).unwrap();
+        let path = |name: &str| place.path().join(name);
+        for source in ["one", "other"] {
+            fs::create_dir(path(source)).unwrap();
+        }
+        let begun = |source: &str, more: &[&str]| {
+            let arguments = ["ferry-mpi", "cp", "-aT"].iter().chain(more).map(std::ffi::OsString::from);
+            let arguments = arguments.chain([path(source).into(), path("target").into()]);
+            let options = <Options as clap::Parser>::try_parse_from(arguments).unwrap();
+            begin(options.copy(), 2).map(|(setup, ..)| setup.is_resumed)
+        };
+        assert_eq!(begun("one", &[]), Ok(false));
+        assert!(begun("other", &[]).is_err_and(|why| why.contains("another copy")));
+        assert_eq!(begun("other", &["--restart"]), Ok(false));
+    }
 }

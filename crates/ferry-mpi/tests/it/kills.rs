@@ -121,32 +121,3 @@ fn a_signal_to_mpirun_ends_all_ranks_and_the_job_goes_on() {
         ferry_tree::remove::remove(&target).unwrap();
     }
 }
-
-#[test]
-fn another_copy_does_not_go_on_with_a_journal() {
-    let _turn = turn();
-    let place = tempfile::tempdir().unwrap();
-    let path = |name: &str| place.path().join(name);
-    for source in ["one", "other"] {
-        fs::create_dir(path(source)).unwrap();
-        fs::write(path(source).join("f"), source).unwrap();
-    }
-    // Rank 0 of a job that was killed at once leaves this.
-    let journal = path(".target.ferry-mpi");
-    let child = job(2, &[], &path("one"), &path("target")).spawn().unwrap();
-    while !journal.exists() && !path("target/f").exists() {
-        std::thread::sleep(Duration::from_micros(100));
-    }
-    for process in ranks(child.id()) {
-        signal(process, "KILL");
-    }
-    if end(child).status.success() {
-        println!("SKIP: the job was over before it was killed");
-        return;
-    }
-    let output = run(2, &[], &path("other"), &path("target"));
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(!output.status.success() && said.contains("journal"), "{said}");
-    copy(2, &["--restart"], &path("other"), &path("target"));
-    assert_eq!(fs::read_to_string(path("target/f")).unwrap(), "other");
-}
