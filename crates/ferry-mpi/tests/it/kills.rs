@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use ferry_tree::fill::SplitMix64;
 
-use crate::job::{copy, end, expect_equal, files, job, make_many, names, ranks, run, signal, turn};
+use crate::job::{copy, end, expect_equal, files, job, make_many, names, ranks, signal, turn};
 
 const SMALL: &[&str] = &["--range", "64K", "--lease", "16"];
 
