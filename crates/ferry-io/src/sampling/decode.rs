@@ -167,7 +167,7 @@ impl Decoder {
             }
             Tracepoint::DeviceComplete => SampleKind::DeviceComplete {
                 device: number(0)?,
-                // A flush has no sector: its request says 0, its completion the largest number.
+                // A flush has no sector: it is issued with 0 and completed with -1.
                 sector: field(1).map(|sector| if sector == u64::MAX { 0 } else { sector })?,
                 kind: device_kind(2)?,
                 is_failed: field(3)? != 0,
