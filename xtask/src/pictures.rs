@@ -65,7 +65,8 @@ fn draw(binary: &Path, scratch: &Path, picture: &Path) -> Result<(), Failure> {
 
 /// Removes the content of a tree's files from the page cache.
 fn forget(tree: &Path) -> Result<(), Failure> {
-    install::output(Command::new("sync").arg("--file-system").arg(tree), "sync")?;
+    let sync = ["-type", "f", "-exec", "sync", "{}", "+"];
     let dd = ["-type", "f", "-exec", "dd", "if={}", "iflag=nocache", "count=0", "status=none", ";"];
+    install::output(Command::new("find").arg(tree).args(sync), "find")?;
     install::output(Command::new("find").arg(tree).args(dd), "find").map(drop)
 }
