@@ -7,7 +7,7 @@ use ferry_cluster::{Found, Text, Version, Walk};
 use ferry_copy::{FailureKind, Pair, Sides};
 use ferry_io::{Entry, FileKind, Name, Stat, for_each};
 
-use super::{Rank, large};
+use super::Rank;
 
 /// Names of a folder that are read before its listing is left open. Smaller folders are listed as a whole.
 const WHOLE: usize = 2048;
@@ -41,6 +41,17 @@ pub(super) fn is_complete(source: &Stat, target: &Stat) -> bool {
 
 fn text(name: &Name) -> Text {
     Text::from(name.as_bytes())
+}
+
+/// Returns the name of a file's part, the same on every rank, and another one for another version of the source.
+pub(super) fn part(name: &[u8], version: Version) -> Option<Name> {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(name);
+    for number in [version.inode, version.size, version.seconds.cast_unsigned(), version.nanoseconds.into()] {
+        hasher.update(&number.to_le_bytes());
+    }
+    let hash = hasher.finalize().to_hex();
+    Name::new(format!(".ferry-mpi-{}", &hash[..16]).as_bytes())
 }
 
 impl Rank<'_> {
@@ -174,7 +185,7 @@ impl Rank<'_> {
             self.kept.set(self.kept.get() + 1);
         } else {
             // No other rank knows of the file yet.
-            let part = large::part(name.as_bytes(), version).ok_or(FailureKind::Changed)?;
+            let part = part(name.as_bytes(), version).ok_or(FailureKind::Changed)?;
             self.copier.begin_ranges(pair, &part).await?;
             found.large.push((text(name), version));
         }

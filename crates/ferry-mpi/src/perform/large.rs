@@ -2,23 +2,12 @@
 
 use std::ops::Range;
 
-use ferry_cluster::{LargeFile, Version};
+use ferry_cluster::LargeFile;
 use ferry_copy::{FailureKind, Pair, Sides};
 use ferry_io::{Name, Stat};
 
 use super::Rank;
-use super::entries::{is_complete, version};
-
-/// Returns the name of a file's part, the same on every rank, and another one for another version of the source.
-pub(super) fn part(name: &[u8], version: Version) -> Option<Name> {
-    let mut hasher = blake3::Hasher::new();
-    hasher.update(name);
-    for number in [version.inode, version.size, version.seconds.cast_unsigned(), version.nanoseconds.into()] {
-        hasher.update(&number.to_le_bytes());
-    }
-    let hash = hasher.finalize().to_hex();
-    Name::new(format!(".ferry-mpi-{}", &hash[..16]).as_bytes())
-}
+use super::entries::{is_complete, part, version};
 
 /// A large file, found again.
 struct Looked {
