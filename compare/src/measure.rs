@@ -46,7 +46,7 @@ pub struct Request {
     pub program: PathBuf,
 }
 
-/// What a run prints.
+/// Output of a run.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Printed {
     /// Time from the start of the runtime to its end.

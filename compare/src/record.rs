@@ -22,7 +22,7 @@ pub struct Record {
     pub machine: Machine,
     /// Versions of the runtimes.
     pub versions: BTreeMap<String, String>,
-    /// What was measured, in this order.
+    /// Measured cases, in this order.
     pub works: Vec<Measured>,
 }
 
@@ -31,7 +31,7 @@ pub struct Record {
 pub struct Measured {
     /// Name: `small-cold`.
     pub work: String,
-    /// What is done, in words.
+    /// Description of the work.
     pub what: String,
     /// Content of /proc/loadavg before the first run and after the last.
     pub load: [String; 2],

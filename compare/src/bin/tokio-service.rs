@@ -55,7 +55,7 @@ struct Arguments {
     rate: Option<NonZeroU64>,
 }
 
-/// What all requests share.
+/// State that all requests share.
 struct Service {
     root: PathBuf,
     rate: Option<NonZeroU64>,
@@ -63,7 +63,7 @@ struct Service {
     counts: Counts,
 }
 
-/// What the status shows.
+/// Numbers of the status.
 #[derive(Default)]
 struct Counts {
     running: AtomicU64,

@@ -234,7 +234,7 @@ pub struct NewLinked {
     pub version: Option<Version>,
 }
 
-/// What became of a piece of work.
+/// Outcome of a piece of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
     /// It was not begun.
@@ -295,7 +295,7 @@ pub struct Report {
     pub lease: u64,
     /// Set in the last report of a lease.
     pub ended: bool,
-    /// What became of each piece of work, in the order of the lease.
+    /// Outcomes of the pieces of work, in the order of the lease.
     pub outcomes: Vec<Outcome>,
     /// Folders that outlive the lease, each after the one that it is in.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
