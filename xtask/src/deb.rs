@@ -22,9 +22,10 @@ mod tests;
 /// The program's version and the package's revision.
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "-1");
 
-/// Upper bound of a release's size. It has 10.3 MiB, of which patterns (gitignore) take 1.5, and four times as much with
-/// debugging information.
-const LARGEST_MIB: u64 = 12;
+/// Upper bound of a release's size. It has 12.2 MiB: of its code, 1.5 are the lab's, 1.1 the copier's, 1.1 the command
+/// line's, 0.8 the runtime's, 0.7 patterns' (gitignore) and 0.6 the sync's. With debugging information it is four times as
+/// large.
+const LARGEST_MIB: u64 = 14;
 
 /// Folder of zsh's functions in Debian's packages.
 const ZSH: &str = "share/zsh/vendor-completions";
