@@ -4,8 +4,9 @@
 //! files and reads can be *asked*: with RESOLVE_CACHED and RWF_NOWAIT the kernel answers EAGAIN instead of blocking.
 //! The others are judged by history. Costs are bimodal (memory or device), so there is no mean but a window of 16 bits,
 //! one for each call that blocked. Two of them move a kind to the pool. One call in 64 is then tried inline, and one
-//! that does not block brings the kind back. Operations that change a filesystem stay inline: its locks serialise them,
-//! and 32 threads contending for those of btrfs took 1.3 times as long.
+//! that does not block brings the kind back. Operations that change a local filesystem stay inline: its locks serialise
+//! them, and 32 threads contending for those of btrfs took 1.3 times as long. Where a server or a daemon performs the
+//! changes, they are judged by history, too: waiting for it inline would leave as many in flight as there are workers.
 //!
 //! A slow call without a voluntary context switch was preempted and does not count. Asking stops after 16 refusals in a
 //! row whose blocking calls were fast, because some filesystems, such as sysfs, always refuse; it is tried again now
@@ -27,6 +28,7 @@ use std::time::Duration;
 
 use rustix::fs::OFlags;
 
+use crate::descriptor::Fd;
 use crate::error::Operation;
 use crate::op::{Op, Sync};
 use crate::options::RouteChoice;
@@ -82,8 +84,32 @@ struct Window {
 struct Filesystem {
     /// `st_dev`, or 0 while unused.
     device: Cell<u64>,
+    /// Set if a server or a daemon performs its changes; `None` until the first one.
+    is_remote: Cell<Option<bool>>,
     windows: [Window; Operation::ALL.len()],
 }
+
+/// Filesystems whose changes are performed by a server, a daemon or several machines, by magic number (statfs(2),
+/// linux/magic.h and the filesystems' own headers): FUSE and virtiofs, NFS, SMB 1 to 3, 9p, Ceph, AFS by both clients,
+/// Coda, Lustre, GPFS, BeeGFS, OrangeFS, GFS2 and OCFS2.
+const REMOTE: [u64; 16] = [
+    0x6573_5546,
+    0x6969,
+    0x517b,
+    0xff53_4d42,
+    0xfe53_4d42,
+    0x0102_1997,
+    0x00c3_6400,
+    0x5346_414f,
+    0x6b41_4653,
+    0x7375_7245,
+    0x0bd0_0bd0,
+    0x4750_4653,
+    0x1983_0326,
+    0x2003_0528,
+    0x0116_1970,
+    0x7461_636f,
+];
 
 /// Filesystems with a history of their own; later ones share the last one's.
 const FILESYSTEMS: usize = 4;
@@ -200,7 +226,7 @@ impl Router {
         if matches!(op, Op::Sync { .. }) {
             return wait(Route::Pool, Reason::Durable);
         }
-        if !only_reads(op) {
+        if !only_reads(op) && !self.is_remote(op.asked()) {
             return wait(Route::Inline, Reason::Changes);
         }
         if !recently_slow {
@@ -266,12 +292,26 @@ impl Router {
     }
 
     fn window_of(&self, device: u64, operation: Operation) -> &Window {
+        &self.filesystem(device).windows[operation as usize]
+    }
+
+    fn filesystem(&self, device: u64) -> &Filesystem {
         let is_its = |filesystem: &&Filesystem| matches!(filesystem.device.get(), known if known == device || known == 0);
         let found = self.filesystems.iter().find(is_its).unwrap_or(&self.filesystems[FILESYSTEMS - 1]);
         if found.device.get() == 0 {
             found.device.set(device);
         }
-        &found.windows[operation as usize]
+        found
+    }
+
+    /// Returns true if a server or a daemon performs the changes of this descriptor's filesystem, which is asked once.
+    pub(crate) fn is_remote(&self, descriptor: &Fd) -> bool {
+        let filesystem = self.filesystem(descriptor.device());
+        filesystem.is_remote.get().unwrap_or_else(|| {
+            let is_remote = descriptor.filesystem_magic().is_some_and(|magic| REMOTE.contains(&magic));
+            filesystem.is_remote.set(Some(is_remote));
+            is_remote
+        })
     }
 
     /// Notes whether an inline call blocked. An asked call may block too: the kernel may know nothing of asking, or

@@ -210,3 +210,35 @@ fn without_its_ring_an_operation_goes_to_the_pool() {
         assert_eq!(choice(reason).without_ring(lack), Choice { route: Route::Pool, ..choice(expected) });
     }
 }
+
+fn make_directory() -> Op {
+    let folder = std::fs::File::open("/").unwrap();
+    let name = crate::name::Name::new(b"new").unwrap();
+    let mode = rustix::fs::Mode::RWXU;
+    Op::MakeDirectory { dir: Arc::new(Descriptor::Real(folder.into())), name, mode }
+}
+
+#[test]
+fn changes_of_a_local_filesystem_stay_inline_however_slow() {
+    let router = router(RouteChoice::Auto, true);
+    for _ in 0..20 {
+        let choice = router.choose(&make_directory(), false);
+        assert_eq!((choice.route, choice.reason), (Route::Inline, Reason::Changes));
+        router.observe(&make_directory(), true);
+    }
+}
+
+#[test]
+fn changes_that_wait_for_a_server_go_to_the_pool() {
+    let router = router(RouteChoice::Auto, true);
+    let op = make_directory();
+    router.filesystem(op.device()).is_remote.set(Some(true));
+    for _ in 0..2 {
+        let choice = router.choose(&op, false);
+        assert_eq!((choice.route, choice.reason), (Route::Inline, Reason::RecentlyFast));
+        router.observe(&op, true);
+    }
+    assert_eq!(router.choose(&op, false).route, Route::Pool);
+    router.observe(&op, false);
+    assert_eq!(router.choose(&op, false).route, Route::Inline, "it does not wait any more");
+}

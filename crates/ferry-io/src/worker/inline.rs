@@ -54,9 +54,12 @@ impl Worker {
         Ok(result)
     }
 
-    /// Makes the new file that a load is for, if it was loaded.
+    /// Makes the new file that a load is for, if it was loaded. On a remote filesystem the caller makes it step by step,
+    /// and each step has a route of its own.
     fn store_loaded(&self, op: &Op, result: &mut Completed, reason: Reason) {
-        if let (Op::Load { name, into: Some(into), .. }, Ok(Outcome::Loaded(loaded))) = (op, result) {
+        if let (Op::Load { name, into: Some(into), .. }, Ok(Outcome::Loaded(loaded))) = (op, result)
+            && !self.router.is_remote(&into.dir)
+        {
             drop(self.store(name, into, loaded, reason));
         }
     }
