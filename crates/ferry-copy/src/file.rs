@@ -14,6 +14,7 @@ use crate::bytes;
 use crate::claim::{self, Ended};
 use crate::debug;
 use crate::digest::{Digest, Known};
+use crate::folder::Dirs;
 use crate::links::{FirstCopy, NameClaim, NameLook, SourceIdentity};
 use crate::meta;
 use crate::mode::TargetMode;
@@ -305,6 +306,15 @@ struct Closed {
     means: Option<CpMeans>,
 }
 
+/// Closes a complete target; over a network, where that waits, on the route that is cheapest.
+async fn close_file(run: &Run, entry: Entry<'_>, file: File) -> ferry_io::Result<()> {
+    let waits = entry.folder.abilities().is_none_or(|known| known.close_may_fail());
+    if waits && let Ok(Dirs { target, .. }) = run.dirs(entry.folder).await {
+        return Box::pin(protect(file.close_in(&target))).await;
+    }
+    file.close()
+}
+
 /// Closes a target, complete or not; over a network, closing may report that it is not. An incomplete target is removed
 /// if it is new, else marked.
 async fn close(
@@ -322,7 +332,7 @@ async fn close(
         Ok(means) => {
             let is_unknown = is_new && entry.folder.abilities().is_none_or(|known| known.close_may_fail());
             let known = if is_unknown { Box::pin(protect(file.stat())).await.ok() } else { existing };
-            let Err(error) = file.close() else { return Ok(Closed { backup, means }) };
+            let Err(error) = close_file(run, entry, file).await else { return Ok(Closed { backup, means }) };
             let kind = Verb::Close.failed(error);
             if is_marked {
                 Box::pin(unfinished::give_up_closed(run, entry, known.as_ref(), is_new, &kind)).await;

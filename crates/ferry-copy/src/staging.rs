@@ -145,7 +145,7 @@ impl Staged {
                         Some(part) => leave_part(entry, dir, (part, hidden), &made).await?,
                         None => hidden,
                     };
-                    let renamed = match file.close() {
+                    let renamed = match file.close_in(dir).await {
                         Ok(()) if dir.stat_entry(&hidden, false).await?.is_same_file(&made) => {
                             rename(dir, &hidden, name, self.replaces).await
                         }
@@ -162,11 +162,11 @@ impl Staged {
                 }
                 None if self.replaces => {
                     replace(run, entry, dir, async |name| dir.link_open(&file, name).await).await?;
-                    file.close()
+                    file.close_in(dir).await
                 }
                 None => {
                     dir.link_open(&file, name).await?;
-                    file.close()
+                    file.close_in(dir).await
                 }
             }
         })

@@ -8,7 +8,7 @@ use rustix::io::Errno;
 
 use crate::buffers::Block;
 use crate::choose::Ways;
-use crate::descriptor::{Descriptor, File};
+use crate::descriptor::{Descriptor, Dir, File};
 use crate::entry::{Stat, Times, Xattr, is_no_value, names_in};
 use crate::error::{Error, Operation, Result};
 use crate::op::{AT_POSITION, FileOrEntry, Op, Outcome, Sync, expect_outcome};
@@ -62,6 +62,31 @@ impl File {
             Some(Descriptor::Sim(fd)) => fd.close().map_err(|errno| Error::errno(Operation::Close, errno)),
             None => Ok(()),
         }
+    }
+
+    /// As [`Self::close`] for a file of the folder `dir`, on the route that is cheapest there: over a network, closing waits
+    /// until the bytes are sent.
+    ///
+    /// ```
+    /// use ferry_io::{Error, Name, OpenHow, Options, run};
+    ///
+    /// # let temporary = tempfile::tempdir().expect("a folder");
+    /// let (outcome, _stats) = run(&Options::default(), async |io| {
+    ///     let folder = io.open_dir(temporary.path())?;
+    ///     let name = Name::new(b"new").expect("one component of a path");
+    ///     let file = folder.open(&name, OpenHow::create(0o644)).await?;
+    ///     file.close_in(&folder).await?;
+    ///     Ok::<(), Error>(())
+    /// })?;
+    /// outcome?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of close(2); the descriptor is closed all the same.
+    pub async fn close_in(self, dir: &Dir) -> Result<()> {
+        let op = Op::Close { dir: Arc::clone(&dir.fd), file: Some(self.fd) };
+        expect_outcome!(submit(op).await.1, Outcome::Done => ())
     }
 
     /// Its attributes.

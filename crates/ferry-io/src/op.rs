@@ -65,6 +65,8 @@ pub(crate) enum Op {
     Truncate { file: Fd, size: u64 },
     /// `Done`.
     Sync { file: Fd, how: Sync },
+    /// `Done`. Closes a file of this folder, unless a clone keeps it open.
+    Close { dir: Fd, file: Option<Fd> },
     /// `Entries` from the descriptor's position, or from an earlier listing's cookie.
     List { dir: Fd, from: Option<u64> },
     /// `Entered`. Opens a folder and lists its first entries. On the pool, also reads its small files.
@@ -179,7 +181,8 @@ impl Op {
             | Self::Rename { dir, .. }
             | Self::Unlink { dir, .. }
             | Self::Load { dir, .. }
-            | Self::Chain { dir, .. } => dir,
+            | Self::Chain { dir, .. }
+            | Self::Close { dir, .. } => dir,
             Self::Read { file, .. }
             | Self::Write { file, .. }
             | Self::ReadVectored { file, .. }
@@ -224,6 +227,7 @@ impl Op {
                 | Self::Clone { .. }
                 | Self::Allocate { .. }
                 | Self::Truncate { .. }
+                | Self::Close { .. }
                 | Self::LinkOpen { .. }
                 | Self::Stat { place: FileOrEntry::Open(_), .. }
                 | Self::SetOwner { .. }
@@ -253,6 +257,7 @@ impl Op {
             Self::Allocate { .. } => Operation::Allocate,
             Self::Truncate { .. } => Operation::Truncate,
             Self::Sync { .. } => Operation::Sync,
+            Self::Close { .. } => Operation::Close,
             Self::List { .. } | Self::Enter { .. } => Operation::List,
             Self::Examine { .. } => Operation::Examine,
             Self::MakeDirectory { .. } => Operation::MakeDirectory,

@@ -18,6 +18,7 @@ mod waiting;
 mod xattr;
 
 use std::ffi::{CStr, CString};
+use std::sync::Arc;
 
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::fs::{
@@ -26,7 +27,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use crate::confine::{at_flags, open_flags};
-use crate::descriptor::Handle;
+use crate::descriptor::{Descriptor, Handle};
 use crate::entry::{RenameMode, Stat, Times};
 use crate::name::Name;
 use crate::op::{FileOrEntry, Op, Outcome, Sync};
@@ -81,6 +82,10 @@ pub(crate) fn perform(op: &mut Op, patience: Patience) -> Result<Outcome, Errno>
         Op::Allocate { file, at, size } => bytes::allocate(file.fd(), *at, *size).map(done),
         Op::Truncate { file, size } => call(|| rustix::fs::ftruncate(file.fd(), *size)).map(done),
         Op::Sync { file, how } => sync(file.fd(), *how).map(done),
+        Op::Close { file, .. } => match file.take().and_then(Arc::into_inner) {
+            Some(Descriptor::Real(handle)) => close(handle).map(done),
+            Some(Descriptor::Sim(_)) | None => Ok(Outcome::Done),
+        },
         Op::List { dir, from } => list::entries(dir.fd(), *from).map(Outcome::Entries),
         Op::Enter { dir, name, .. } => list::enter(dir.fd(), name, patience),
         Op::Examine { dir, names, details } => Ok(examine::examine(dir.fd(), names, *details)),

@@ -30,7 +30,8 @@ impl Copier {
         pair.touch();
         let _permit = self.run.limits.files.acquire().await.during(Verb::Open)?;
         let target = self.run.dirs(&pair.0).await.during(Verb::Open)?.target;
-        open_part(&target, part).await.during(Verb::CreateFile)?.close().during(Verb::Close)
+        let made = open_part(&target, part).await.during(Verb::CreateFile)?;
+        made.close_in(&target).await.during(Verb::Close)
     }
 
     /// Copies a range to a file's part. Holes are left out.
@@ -69,7 +70,7 @@ impl Copier {
             target.file.sync_data().await.during(Verb::Sync)?;
         }
         run.tally.count_part(method, bytes);
-        target.file.close().during(Verb::Close)
+        target.file.close_in(&to).await.during(Verb::Close)
     }
 
     /// Completes a part of which all ranges are copied, and gives it its name.
@@ -99,7 +100,7 @@ impl Copier {
             if run.options.fsync {
                 target.sync().await.during(Verb::Sync)?;
             }
-            target.close().during(Verb::Close)?;
+            target.close_in(&to).await.during(Verb::Close)?;
             // The last look at the source: it was not written to while it was copied.
             open_source(&from, name, sides.source).await?;
             staging::rename(&to, part, name, sides.target.is_some()).await.during(Verb::CreateFile)

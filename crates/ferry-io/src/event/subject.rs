@@ -138,7 +138,8 @@ pub(crate) fn name_of(op: &Op) -> &[u8] {
         | Op::SetTimes { .. }
         | Op::SetXattr { .. }
         | Op::List { .. }
-        | Op::Examine { .. } => &[],
+        | Op::Examine { .. }
+        | Op::Close { .. } => &[],
     }
 }
 
@@ -177,7 +178,8 @@ fn size_of(op: &Op) -> u64 {
         | Op::ListXattr { .. }
         | Op::GetXattr { .. }
         | Op::SetXattr { .. }
-        | Op::Load { .. } => 0,
+        | Op::Load { .. }
+        | Op::Close { .. } => 0,
     }
 }
 
@@ -218,6 +220,7 @@ fn offset_of(op: &Op) -> Option<u64> {
         | Op::SetTimes { .. }
         | Op::ListXattr { .. }
         | Op::GetXattr { .. }
-        | Op::SetXattr { .. } => None,
+        | Op::SetXattr { .. }
+        | Op::Close { .. } => None,
     }
 }

@@ -119,7 +119,7 @@ pub(super) fn entry(
         Op::List { .. } | Op::Enter { .. } | Op::Examine { .. } | Op::Load { .. } | Op::Chain { .. } => None,
         Op::OpenUnnamed { .. } | Op::LinkOpen { .. } => None,
         Op::MakeNode { .. } | Op::SetOwner { .. } | Op::SetMode { .. } | Op::SetTimes { .. } => None,
-        Op::ListXattr { .. } | Op::GetXattr { .. } | Op::SetXattr { .. } => None,
+        Op::ListXattr { .. } | Op::GetXattr { .. } | Op::SetXattr { .. } | Op::Close { .. } => None,
     }
 }
 

@@ -159,6 +159,7 @@ impl<'a> Answering<'a> {
             Op::Allocate { file, at, size } => self.allocate(file, *at, *size).map(done),
             Op::Truncate { file, size } => self.truncate(file, *size).map(done),
             Op::Sync { file, .. } => self.meet_fault_on(Operation::Sync, &[file]).map(done),
+            Op::Close { file, .. } => self.close_file(file.take()).map(done),
             Op::MakeDirectory { dir, name, mode } => self.make_dir(dir, name, mode.bits()).map(done),
             Op::Symlink { dir, name, target } => self.symlink(dir, name, target.to_bytes()).map(done),
             Op::ReadLink { place } => self.read_link(place).map(Outcome::Bytes),
@@ -192,6 +193,17 @@ impl<'a> Answering<'a> {
         self.next_call();
         let bytes: Vec<u8> = ops.iter().filter_map(|op| bytes_to_write(op)).flatten().copied().collect();
         self.write(file, &bytes, *at)
+    }
+
+    /// close(2): closes the descriptor whatever the answer is.
+    fn close_file(&mut self, file: Option<Fd>) -> Result<(), Errno> {
+        let Some(Descriptor::Sim(file)) = file.and_then(Arc::into_inner) else { return Ok(()) };
+        let handle = file.give_back();
+        let name = self.disk.opened(handle)?.name.clone();
+        let answer = self.meet_fault(Operation::Close, &[&name]);
+        self.disk.close(handle);
+        // close(2) with EINTR has closed the file and reports no write-back error.
+        if answer == Err(Errno::INTR) { Ok(()) } else { answer }
     }
 
     fn meet_fault(&mut self, operation: Operation, names: &[&[u8]]) -> Result<(), Errno> {
