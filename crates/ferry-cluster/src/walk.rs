@@ -1,10 +1,12 @@
 //! A lease being performed: which piece comes next, and what is left of it at the end.
 //!
-//! Folders are walked depth first. A folder in which nothing is left gets its attributes at once, and the coordinator
-//! never hears of it. When the budget is spent, or other ranks are idle, all that was not begun is given back.
+//! Folders are walked depth first. The caller may perform several pieces at once, and answers each of them before it
+//! reports. A folder in which nothing is left gets its attributes at once, and the coordinator never hears of it. When the
+//! budget is spent, or other ranks are idle, all that was not begun is given back.
 //!
 //! A folder with more names than the caller reads at once keeps its listing, because a position in a listing means
-//! nothing to another process. The lease then goes on with that folder alone ([`Outcome::Listing`]).
+//! nothing to another process. The lease then goes on with that folder alone ([`Outcome::Listing`]). There is one such
+//! folder at a time: others are given back.
 //!
 //! Bound: one entry for each folder met in a lease, so at most the budget and what one folder holds of folders at once.
 
@@ -121,6 +123,9 @@ pub struct Walk {
     folders: Vec<Local>,
     todo: Vec<Todo>,
     due: Vec<usize>,
+    /// The folder that keeps its listing.
+    keeper: Option<usize>,
+    /// The same folder, unless a piece of it is being performed.
     listing: Option<usize>,
     files: Vec<(usize, Vec<Text>)>,
     large: Vec<(Place, Text, Version)>,
@@ -144,6 +149,7 @@ impl Walk {
             works,
             folders: Vec::new(),
             due: Vec::new(),
+            keeper: None,
             listing: None,
             files: Vec::new(),
             large: Vec::new(),
@@ -151,7 +157,8 @@ impl Walk {
         }
     }
 
-    /// Returns the next piece; `None` if it is time for [`Self::report`].
+    /// Returns the next piece. With `None`, it is time for [`Self::report`] once the pieces being performed are answered,
+    /// unless these answers bring others.
     pub fn next_task(&mut self) -> Option<Task> {
         if let Some(folder) = self.due.pop() {
             return Some(Task::Finish { folder, path: self.folders[folder].path.clone() });
@@ -174,7 +181,7 @@ impl Walk {
                 Some(Task::Folder { folder, path: path.clone(), again: *again })
             }
             None => {
-                let folder = self.listing?;
+                let folder = self.listing.take()?;
                 Some(Task::Continue { folder, path: self.folders[folder].path.clone() })
             }
         }
@@ -237,11 +244,11 @@ impl Walk {
         self.note(Place::Folder(folder), found.large, found.linked);
         if is_whole {
             self.folders[folder].progress = Progress::Listed;
-            self.listing = self.listing.filter(|&listing| listing != folder);
+            self.keeper = self.keeper.filter(|&keeper| keeper != folder);
             self.check(folder);
         } else {
             self.folders[folder].progress = Progress::Listing;
-            self.listing = Some(folder);
+            (self.keeper, self.listing) = (Some(folder), Some(folder));
         }
     }
 
@@ -257,10 +264,11 @@ impl Walk {
         self.linked.extend(linked.into_iter().map(|linked| (place, linked)));
     }
 
-    /// Returns true if another folder's listing is open: a second one can't be.
+    /// Returns true if a folder may keep its listing. Otherwise another one does, and this one is given back: the caller
+    /// goes on with another piece, without [`Self::found`].
     #[must_use]
-    pub fn is_listing_other(&self, folder: usize) -> bool {
-        self.listing.is_some_and(|listing| listing != folder)
+    pub fn keeps_listing(&mut self, folder: usize) -> bool {
+        *self.keeper.get_or_insert(folder) == folder
     }
 
     /// Gives back files of a folder.
@@ -388,12 +396,13 @@ impl Walk {
         self.todo.clear();
         self.works.clear();
         let listing = self.listing.take().map(|folder| self.folders.swap_remove(folder));
+        self.keeper = None;
         self.folders.clear();
         if let Some(local) = listing {
             self.works.push(Work::Folder { path: local.path.clone(), again: local.again });
             self.outcomes.push(Outcome::Untouched);
             self.folders.push(Local { parent: Parent::Work(0), pending: 0, outlives: true, ..local });
-            self.listing = Some(0);
+            (self.keeper, self.listing) = (Some(0), Some(0));
         }
     }
 }

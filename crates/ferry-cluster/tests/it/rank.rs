@@ -11,6 +11,8 @@ use crate::model::{Copied, File, Model};
 
 /// Names read from a folder at once.
 const CHUNK: usize = 6;
+/// Pieces performed at once.
+const AT_ONCE: usize = 4;
 
 /// The rest of a folder's listing.
 #[derive(Debug, Default)]
@@ -24,6 +26,8 @@ pub(crate) struct Rank {
     leases: Leases,
     settings: Settings,
     walk: Option<Walk>,
+    /// Pieces that are begun and not answered.
+    doing: Vec<Task>,
     rest: Rest,
     totals: Totals,
     is_resumed: bool,
@@ -43,6 +47,7 @@ impl Rank {
             leases: Leases::default(),
             settings,
             walk: None,
+            doing: Vec::new(),
             rest: Rest::default(),
             totals: Totals::default(),
             is_resumed,
@@ -82,8 +87,15 @@ impl Rank {
             self.walk = Some(walk);
             return Vec::new();
         }
-        if let Some(task) = walk.next_task() {
-            self.perform(&mut walk, task, model, copied, random);
+        if self.doing.len() < AT_ONCE {
+            self.doing.extend(walk.next_task());
+        }
+        if !self.doing.is_empty() {
+            // Pieces end in any order.
+            if random.percent(60) {
+                let task = self.doing.swap_remove(random.index(self.doing.len()));
+                self.perform(&mut walk, task, model, copied, random);
+            }
             self.walk = Some(walk);
             return Vec::new();
         }
@@ -129,14 +141,17 @@ impl Rank {
                 copied.made.insert(path.clone());
                 let is_finished = copied.finished.contains(&path);
                 assert!(self.is_resumed || !is_finished, "{path:?} is listed after it was finished");
-                *copied.listed.entry(path.clone()).or_default() += 1;
                 self.unreported.push(path.clone());
                 let source = &model.folders[&path];
                 let folders = source.folders.iter().cloned().collect();
                 let rest = Rest { folders, files: source.files.iter().cloned().collect() };
                 let count = rest.folders.len() + rest.files.len();
-                let most =
-                    if walk.is_listing_other(folder) || count <= 2 * CHUNK { usize::MAX } else { CHUNK };
+                let is_long = count > 2 * CHUNK;
+                if is_long && !walk.keeps_listing(folder) {
+                    return;
+                }
+                *copied.listed.entry(path.clone()).or_default() += 1;
+                let most = if is_long { CHUNK } else { usize::MAX };
                 self.go_on(walk, (folder, path, rest), most, copied, model);
             }
             Task::Continue { folder, path } => {
