@@ -525,6 +525,12 @@ impl Copier {
         self.run.limits.entries_at_once
     }
 
+    /// Number of folders to be worked in at once.
+    #[must_use]
+    pub fn folders_at_once(&self) -> usize {
+        self.run.limits.folders_at_once
+    }
+
     /// Ends the run: makes everything durable if requested, and returns the totals. The caller adds those of the runtime.
     pub async fn end(self) -> Summary {
         self.run.walk_shrinks();

@@ -1,6 +1,7 @@
 //! A rank at work: takes leases, and performs them by the copier.
 //!
-//! Runs in a thread of its own, with one worker: an MPI job has a rank for each processor. What a task changes is
+//! Runs in a thread of its own, with one worker: an MPI job has a rank for each processor. Several tasks of a lease are
+//! performed at once, each by a fiber: on a network filesystem each waits most of the time. What a task changes is
 //! reported only once the task is over. A task that a signal or a full filesystem has cut short is not reported, so that
 //! the next run repeats its lease.
 //!
@@ -11,7 +12,7 @@ mod large;
 mod links;
 mod way;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError};
@@ -19,7 +20,7 @@ use std::time::Duration;
 
 use ferry_cluster::{Grant, Leases, Next, Stop, Task, Text, ToCoordinator, ToRank, Totals, Walk, Work};
 use ferry_copy::{Copier, Failure, FailureKind, Listing, Pair, Progress, Settings, Start, Verb};
-use ferry_io::{Dir, Io, Name, Options, Paths};
+use ferry_io::{Dir, Io, Name, Options, Paths, Queue, Scope, Semaphore, scope};
 
 use crate::failures::{Collecting, Failures};
 use crate::setup::Setup;
@@ -53,21 +54,23 @@ pub(crate) fn run(
         let root = open(&io, &copier, setup).await?;
         let (_, target) =
             copier.folders(&root).await.map_err(|kind| format!("cannot open the target: {kind:?}"))?;
-        let mut rank = Rank {
+        let rank = Rank {
             target,
             copier: &copier,
             setup,
             fsync,
             way: Way::new(&copier, root),
-            leases: Leases::default(),
+            leases: RefCell::default(),
             inbox,
             outbox,
             failures,
-            reported: Totals::default(),
-            entries: 0,
-            directories: 0,
+            spent: Cell::new(0),
+            ranges: Semaphore::new(1),
+            reported: Cell::default(),
+            entries: Cell::new(0),
+            directories: Cell::new(0),
             kept: Cell::new(0),
-            listing: None,
+            listing: RefCell::new(None),
         };
         let stopped = rank.work().await.err();
         let Rank { way, failures, .. } = rank;
@@ -115,20 +118,24 @@ struct Rank<'a> {
     target: Dir,
     fsync: bool,
     way: Way<'a>,
-    leases: Leases,
+    leases: RefCell<Leases>,
     inbox: &'a Receiver<ToRank>,
     outbox: &'a Sender<ToCoordinator>,
     failures: Arc<Failures>,
+    /// The copier's bytes that leases have spent.
+    spent: Cell<u64>,
+    /// Held while a range is copied: several at once would only share the bandwidth.
+    ranges: Semaphore,
     /// The copier's totals at the last report.
-    reported: Totals,
+    reported: Cell<Totals>,
     /// Entries found since the last report.
-    entries: u64,
+    entries: Cell<u64>,
     /// Folders entered since the last report.
-    directories: u64,
+    directories: Cell<u64>,
     /// Entries found complete since the last report.
     kept: Cell<u64>,
     /// The listing that goes on.
-    listing: Option<Listing>,
+    listing: RefCell<Option<Listing>>,
 }
 
 impl Rank<'_> {
@@ -136,11 +143,12 @@ impl Rank<'_> {
     ///
     /// # Errors
     /// The reason to end before.
-    async fn work(&mut self) -> Result<(), Stop> {
+    async fn work(&self) -> Result<(), Stop> {
         loop {
             self.receive();
             self.check()?;
-            match self.leases.next_step() {
+            let next = self.leases.borrow_mut().next_step();
+            match next {
                 Next::Perform(grant) => self.perform(grant).await?,
                 Next::Wait => self.pause().await?,
                 Next::End => return Ok(()),
@@ -154,22 +162,23 @@ impl Rank<'_> {
     }
 
     /// Takes the messages that have arrived, and sends what they call for.
-    fn receive(&mut self) {
+    fn receive(&self) {
+        let mut leases = self.leases.borrow_mut();
         loop {
             match self.inbox.try_recv() {
                 Ok(message) => {
-                    for answer in self.leases.take(message) {
+                    for answer in leases.take(message) {
                         self.send(answer);
                     }
                 }
                 Err(TryRecvError::Empty) => break,
                 Err(TryRecvError::Disconnected) => {
-                    self.leases.take(ToRank::Stop(Stop::Failed));
+                    leases.take(ToRank::Stop(Stop::Failed));
                     break;
                 }
             }
         }
-        for ask in self.leases.asks() {
+        for ask in leases.asks() {
             self.send(ask);
         }
     }
@@ -184,30 +193,24 @@ impl Rank<'_> {
         if self.copier.is_stopped() {
             return Err(self.reason());
         }
-        self.leases.stopped().map_or(Ok(()), Err)
+        self.leases.borrow().stopped().map_or(Ok(()), Err)
     }
 
     fn reason(&self) -> Stop {
         if self.copier.totals().out_of_space { Stop::NoSpace } else { Stop::Interrupted }
     }
 
-    async fn perform(&mut self, grant: Grant) -> Result<(), Stop> {
-        let mut walk = Walk::new(grant, &self.setup.settings);
+    async fn perform(&self, grant: Grant) -> Result<(), Stop> {
+        let walk = RefCell::new(Walk::new(grant, &self.setup.settings));
         loop {
-            self.receive();
-            walk.note_idle(self.leases.take_idle());
-            self.check()?;
-            if let Some(task) = walk.next_task() {
-                self.perform_task(&mut walk, task).await;
-                continue;
-            }
+            self.perform_tasks(&walk).await?;
             self.sync().await?;
             self.check()?;
-            let report = walk.report(self.take_totals(), self.failures.take());
+            let report = walk.borrow_mut().report(self.take_totals(), self.failures.take());
             let ended = report.ended;
-            self.leases.report(report.lease, ended);
+            self.leases.borrow_mut().report(report.lease, ended);
             self.send(ToCoordinator::Report(Box::new(report)));
-            while self.leases.is_awaited() {
+            while self.leases.borrow().is_awaited() {
                 self.receive();
                 self.check()?;
                 self.pause().await?;
@@ -218,34 +221,71 @@ impl Rank<'_> {
         }
     }
 
-    async fn perform_task(&mut self, walk: &mut Walk, task: Task) {
+    /// Performs tasks of a lease until a report is due, as many at once as the copier enters folders.
+    ///
+    /// # Errors
+    /// The reason to end before. The tasks that were begun have ended then, too.
+    async fn perform_tasks(&self, walk: &RefCell<Walk>) -> Result<(), Stop> {
+        let at_once = self.copier.folders_at_once();
+        let in_flight = &Cell::new(0);
+        let ended = &Queue::new(at_once);
+        scope(async |fibers: Scope<'_, Stop>| {
+            loop {
+                self.receive();
+                walk.borrow_mut().note_idle(self.leases.borrow_mut().take_idle());
+                let stopped = self.check();
+                let may_begin = stopped.is_ok() && in_flight.get() < at_once;
+                let task = if may_begin { walk.borrow_mut().next_task() } else { None };
+                if let Some(task) = task {
+                    in_flight.set(in_flight.get() + 1);
+                    fibers.spawn(async move {
+                        self.perform_task(walk, task).await;
+                        in_flight.set(in_flight.get() - 1);
+                        // A full queue wakes the other side all the same.
+                        ended.try_push(()).ok();
+                        Ok(())
+                    });
+                    ferry_io::give_way().await;
+                } else if in_flight.get() == 0 {
+                    return stopped;
+                } else if ended.pop().await.is_err() {
+                    // A signal: the tasks' calls are cancelled, too.
+                    return Err(self.reason());
+                }
+            }
+        })
+        .await
+    }
+
+    async fn perform_task(&self, walk: &RefCell<Walk>, task: Task) {
         match task {
             Task::Folder { folder, path, .. } => self.enter(walk, folder, &path).await,
             Task::Continue { folder, path } => self.go_on(walk, folder, &path).await,
             Task::Finish { folder, path } => {
                 self.finish(&path).await;
-                walk.finished(folder);
+                walk.borrow_mut().finished(folder);
             }
             Task::Work { index, work } => {
                 let is_done = self.perform_work(walk, index, work).await;
-                walk.performed(index, is_done);
+                walk.borrow_mut().performed(index, is_done);
             }
         }
     }
 
-    async fn perform_work(&mut self, walk: &mut Walk, index: usize, work: Work) -> bool {
+    async fn perform_work(&self, walk: &RefCell<Walk>, index: usize, work: Work) -> bool {
         match work {
             // The walk makes a task of it.
             Work::Folder { .. } => false,
             Work::Files { folder, names } => {
                 let found = self.copy_batch(walk, &folder, &names).await;
-                walk.found_in_batch(index, found);
+                walk.borrow_mut().found_in_batch(index, found);
                 true
             }
             Work::Owner { folder, name } => self.copy_owner(&folder, &name).await,
             Work::Range { file, start, size } => {
+                let Ok(_turn) = self.ranges.acquire().await else { return false };
                 let is_done = self.copy_range(&file, start..start + size).await;
-                walk.spend(0, size);
+                self.spend_bytes(walk);
                 is_done
             }
             Work::Close { file } => self.close(&file).await,
@@ -260,21 +300,27 @@ impl Rank<'_> {
         }
     }
 
+    /// Notes the bytes copied since the last time. Those of tasks beside this one may be among them.
+    fn spend_bytes(&self, walk: &RefCell<Walk>) {
+        let now = self.copier.totals().bytes();
+        walk.borrow_mut().spend(0, now - self.spent.replace(now));
+    }
+
     /// Sets the attributes of a folder in which everything is done.
-    async fn finish(&mut self, path: &Text) {
-        let Some(pair) = self.way.go(path).await else { return };
-        if self.setup.is_resumed
-            && !pair.is_new()
-            && let Err(kind) = self.copier.clear_hidden(&pair).await
-        {
-            self.fail_folder(path, kind);
-        }
-        drop(pair);
-        self.way.finish().await;
+    async fn finish(&self, path: &Text) {
+        let clear = async |pair: &Pair| {
+            if self.setup.is_resumed
+                && !pair.is_new()
+                && let Err(kind) = self.copier.clear_hidden(pair).await
+            {
+                self.fail_folder(path, kind);
+            }
+        };
+        self.way.finish(path, clear).await;
     }
 
     /// Makes what the lease has written durable, if that is requested. A failure ends the job, and the lease is repeated.
-    async fn sync(&mut self) -> Result<(), Stop> {
+    async fn sync(&self) -> Result<(), Stop> {
         if !self.fsync {
             return Ok(());
         }
@@ -286,7 +332,7 @@ impl Rank<'_> {
     }
 
     /// Returns the numbers since the last report.
-    fn take_totals(&mut self) -> Totals {
+    fn take_totals(&self) -> Totals {
         let now = self.copier.totals();
         let total = Totals {
             files: now.files,
@@ -297,10 +343,10 @@ impl Rank<'_> {
             failed: now.failed,
             ..Totals::default()
         };
-        let before = std::mem::replace(&mut self.reported, total);
+        let before = self.reported.replace(total);
         Totals {
-            entries: std::mem::take(&mut self.entries),
-            directories: std::mem::take(&mut self.directories),
+            entries: self.entries.take(),
+            directories: self.directories.take(),
             kept: self.kept.take(),
             files: total.files - before.files,
             symlinks: total.symlinks - before.symlinks,

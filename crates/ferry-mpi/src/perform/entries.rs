@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 
 use ferry_cluster::{Found, Text, Version, Walk};
-use ferry_copy::{FailureKind, Pair, Sides};
+use ferry_copy::{FailureKind, Listing, Pair, Sides};
 use ferry_io::{Entry, FileKind, Name, Stat, for_each};
 
 use super::Rank;
@@ -56,21 +56,39 @@ pub(super) fn part(name: &[u8], version: Version) -> Option<Name> {
 
 impl Rank<'_> {
     /// Makes and lists a folder, and copies what it holds.
-    pub(super) async fn enter(&mut self, walk: &mut Walk, folder: usize, path: &Text) {
+    pub(super) async fn enter(&self, walk: &RefCell<Walk>, folder: usize, path: &Text) {
         let Some((pair, listing)) = self.way.list(path).await else {
-            walk.finished(folder);
+            walk.borrow_mut().finished(folder);
             return;
         };
-        self.directories += 1;
         let mut listing = match listing {
             Ok(listing) => listing,
             Err(kind) => {
+                self.count_folder();
                 self.fail_folder(path, kind);
-                walk.found(folder, Found::default(), true);
+                walk.borrow_mut().found(folder, Found::default(), true);
                 return;
             }
         };
-        let most = if walk.is_listing_other(folder) { usize::MAX } else { WHOLE };
+        let entries = self.read(&mut listing, path, WHOLE).await;
+        let is_whole = listing.is_over() || entries.len() < WHOLE;
+        if !is_whole && !walk.borrow_mut().keeps_listing(folder) {
+            return;
+        }
+        self.count_folder();
+        let found = self.copy_entries(walk, folder, &pair, entries).await;
+        if !is_whole {
+            self.listing.replace(Some(listing));
+        }
+        walk.borrow_mut().found(folder, found, is_whole);
+    }
+
+    fn count_folder(&self) {
+        self.directories.set(self.directories.get() + 1);
+    }
+
+    /// Reads entries until there are `most`, or no more.
+    async fn read(&self, listing: &mut Listing, path: &Text, most: usize) -> Vec<Entry> {
         let mut entries = Vec::new();
         while entries.len() < most && !listing.is_over() {
             match listing.next().await {
@@ -81,59 +99,51 @@ impl Rank<'_> {
                 }
             }
         }
-        let is_whole = listing.is_over() || entries.len() < most;
-        let found = self.copy_entries(walk, folder, &pair, entries).await;
-        self.listing = if is_whole { self.listing.take() } else { Some(listing) };
-        walk.found(folder, found, is_whole);
+        entries
     }
 
     /// Goes on with the folder whose listing is open.
-    pub(super) async fn go_on(&mut self, walk: &mut Walk, folder: usize, path: &Text) {
-        let (Some(pair), Some(mut listing)) = (self.way.go(path).await, self.listing.take()) else {
-            walk.found(folder, Found::default(), true);
+    pub(super) async fn go_on(&self, walk: &RefCell<Walk>, folder: usize, path: &Text) {
+        let listing = self.listing.take();
+        let (Some(pair), Some(mut listing)) = (self.way.go(path).await, listing) else {
+            walk.borrow_mut().found(folder, Found::default(), true);
             return;
         };
-        let mut entries = Vec::new();
         // For idle ranks, too, if there are any.
-        let idle = usize::try_from(walk.idle()).unwrap_or(BATCHES).min(BATCHES);
+        let idle = usize::try_from(walk.borrow().idle()).unwrap_or(BATCHES).min(BATCHES);
         let most = if idle > 0 { AT_ONCE + BATCH * idle } else { AT_ONCE };
-        while entries.len() < most && !listing.is_over() {
-            match listing.next().await {
-                Ok(more) => entries.extend(more),
-                Err(kind) => {
-                    self.fail_folder(path, kind);
-                    break;
-                }
-            }
-        }
+        let entries = self.read(&mut listing, path, most).await;
         let is_whole = listing.is_over() || entries.is_empty();
         let found = self.copy_entries(walk, folder, &pair, entries).await;
-        self.listing = Some(listing).filter(|_| !is_whole);
-        walk.found(folder, found, is_whole);
+        if !is_whole {
+            self.listing.replace(Some(listing));
+        }
+        walk.borrow_mut().found(folder, found, is_whole);
     }
 
     /// Copies entries of a folder, and gives half of those that are left to idle ranks.
     async fn copy_entries(
-        &mut self,
-        walk: &mut Walk,
+        &self,
+        walk: &RefCell<Walk>,
         folder: usize,
         pair: &Pair,
         entries: Vec<Entry>,
     ) -> Found {
-        self.entries += entries.len() as u64;
+        self.entries.set(self.entries.get() + entries.len() as u64);
         let mut found = Found::default();
         let (folders, others): (Vec<_>, Vec<_>) =
             entries.into_iter().partition(|entry| entry.kind == Some(FileKind::Directory));
         found.folders.extend(folders.iter().map(|entry| text(&entry.name)));
-        walk.spend(folders.len() as u64, 0);
+        // What is copied beside this folder is not begun if these spend the budget.
+        walk.borrow_mut().spend((folders.len() + others.len()) as u64, 0);
         let mut rest = VecDeque::from(others);
         let mut has_given = false;
         while !rest.is_empty() && self.check().is_ok() {
             self.receive();
-            walk.note_idle(self.leases.take_idle());
-            if walk.idle() > 0 && !has_given && rest.len() >= SHARED {
+            walk.borrow_mut().note_idle(self.leases.borrow_mut().take_idle());
+            if walk.borrow().idle() > 0 && !has_given && rest.len() >= SHARED {
                 has_given = true;
-                give_some(walk, folder, &mut rest);
+                give_some(&mut walk.borrow_mut(), folder, &mut rest);
             }
             let now = rest.drain(..rest.len().min(AT_ONCE)).collect();
             self.copy_some(walk, pair, now, &mut found).await;
@@ -142,8 +152,7 @@ impl Rank<'_> {
     }
 
     /// Copies entries at once, and sorts what was left of them.
-    async fn copy_some(&mut self, walk: &mut Walk, pair: &Pair, entries: Vec<Entry>, found: &mut Found) {
-        let (count, before) = (entries.len() as u64, self.copier.totals().bytes());
+    async fn copy_some(&self, walk: &RefCell<Walk>, pair: &Pair, entries: Vec<Entry>, found: &mut Found) {
         let left = if pair.is_new() {
             self.copier.copy_new(pair, entries, &|stat: &Stat| self.is_left(stat)).await
         } else {
@@ -155,7 +164,7 @@ impl Rank<'_> {
                 self.copier.fail(pair, &name, kind);
             }
         }
-        walk.spend(count, self.copier.totals().bytes() - before);
+        self.spend_bytes(walk);
     }
 
     /// Returns true for files that are not copied where they are found: large ones, and those with several names.
@@ -251,13 +260,13 @@ impl Rank<'_> {
     }
 
     /// Copies a batch of files that another rank has given back.
-    pub(super) async fn copy_batch(&mut self, walk: &mut Walk, folder: &Text, names: &[Text]) -> Found {
+    pub(super) async fn copy_batch(&self, walk: &RefCell<Walk>, folder: &Text, names: &[Text]) -> Found {
         let mut found = Found::default();
         let Some(pair) = self.way.go(folder).await else { return found };
         let mut rest: VecDeque<Name> = names.iter().filter_map(|name| Name::new(name.as_bytes())).collect();
         while !rest.is_empty() && self.check().is_ok() {
             let now: Vec<Name> = rest.drain(..rest.len().min(AT_ONCE)).collect();
-            let (count, before) = (now.len() as u64, self.copier.totals().bytes());
+            walk.borrow_mut().spend(now.len() as u64, 0);
             for (name, stat) in self.copy_seen(&pair, now).await {
                 let sorted = match stat.kind {
                     // It was a file when it was listed.
@@ -273,7 +282,7 @@ impl Rank<'_> {
                     self.copier.fail(&pair, &name, kind);
                 }
             }
-            walk.spend(count, self.copier.totals().bytes() - before);
+            self.spend_bytes(walk);
             self.receive();
         }
         found

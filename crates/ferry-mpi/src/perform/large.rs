@@ -3,15 +3,16 @@
 use std::ops::Range;
 
 use ferry_cluster::LargeFile;
-use ferry_copy::{FailureKind, Pair, Sides};
+use ferry_copy::{FailureKind, Sides};
 use ferry_io::{Name, Stat};
 
 use super::Rank;
 use super::entries::{is_complete, part, version};
+use super::way::Visit;
 
 /// A large file, found again.
-struct Looked {
-    pair: Pair,
+struct Looked<'a> {
+    pair: Visit<'a, 'a>,
     name: Name,
     part: Name,
     source: Stat,
@@ -20,7 +21,7 @@ struct Looked {
 
 impl Rank<'_> {
     /// Finds a large file. Returns `None` after a failure, which is reported.
-    async fn look(&mut self, file: &LargeFile) -> Option<Looked> {
+    async fn look(&self, file: &LargeFile) -> Option<Looked<'_>> {
         let pair = self.way.go(&file.folder).await?;
         let (name, part) = (Name::new(file.name.as_bytes())?, part(file.name.as_bytes(), file.version)?);
         let looked = match self.copier.look(&pair, &name).await {
@@ -37,13 +38,13 @@ impl Rank<'_> {
         }
     }
 
-    fn is_done(&self, looked: &Looked) -> bool {
+    fn is_done(&self, looked: &Looked<'_>) -> bool {
         let is_kept = |target: &Stat| is_complete(&looked.source, target);
         self.setup.is_resumed && looked.target.as_ref().is_some_and(is_kept)
     }
 
     /// Copies a range.
-    pub(super) async fn copy_range(&mut self, file: &LargeFile, range: Range<u64>) -> bool {
+    pub(super) async fn copy_range(&self, file: &LargeFile, range: Range<u64>) -> bool {
         let Some(looked) = self.look(file).await else { return false };
         if self.is_done(&looked) {
             return true;
@@ -54,7 +55,7 @@ impl Rank<'_> {
     }
 
     /// Gives a file its attributes and its name.
-    pub(super) async fn close(&mut self, file: &LargeFile) -> bool {
+    pub(super) async fn close(&self, file: &LargeFile) -> bool {
         let Some(looked) = self.look(file).await else {
             self.discard(file).await;
             return false;
@@ -75,7 +76,7 @@ impl Rank<'_> {
     }
 
     /// Removes what was copied of a file.
-    pub(super) async fn discard(&mut self, file: &LargeFile) -> bool {
+    pub(super) async fn discard(&self, file: &LargeFile) -> bool {
         let Some(pair) = self.way.go(&file.folder).await else { return false };
         let (Some(name), Some(part)) =
             (Name::new(file.name.as_bytes()), part(file.name.as_bytes(), file.version))

@@ -8,7 +8,7 @@ use super::Rank;
 
 impl Rank<'_> {
     /// Copies the first name of a file.
-    pub(super) async fn copy_owner(&mut self, folder: &Text, name: &Text) -> bool {
+    pub(super) async fn copy_owner(&self, folder: &Text, name: &Text) -> bool {
         let (Some(pair), Some(name)) = (self.way.go(folder).await, Name::new(name.as_bytes())) else {
             return false;
         };
@@ -22,7 +22,7 @@ impl Rank<'_> {
     }
 
     /// Links a name to the copy of the first one.
-    pub(super) async fn link(&mut self, first: (&Text, &Text), link: (&Text, &Text)) -> bool {
+    pub(super) async fn link(&self, first: (&Text, &Text), link: (&Text, &Text)) -> bool {
         let (Some(first_name), Some(name)) = (Name::new(first.1.as_bytes()), Name::new(link.1.as_bytes()))
         else {
             return false;

@@ -1,9 +1,15 @@
-//! A way through both trees: pairs from the roots down to the folder of the last task.
+//! Open folders of both trees, by their paths: those of the tasks being performed, those above them, and a few that were
+//! used last.
 //!
-//! Folders that the way leaves keep their attributes: other ranks may still work in them. They get the source's by a task
-//! of their own, once nothing is left in them.
+//! Folders that are left keep their attributes: other ranks may still work in them. They get the source's by a task of
+//! their own, once nothing is left in them.
+//!
+//! Bound: the folders of the tasks in flight and those above them, and `KEPT` more.
 
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::ffi::OsStr;
+use std::ops::Deref;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
@@ -11,11 +17,44 @@ use ferry_cluster::Text;
 use ferry_copy::{Copier, FailureKind, Listing, Pair};
 use ferry_io::Name;
 
+/// Folders kept open that no task uses.
+const KEPT: usize = 32;
+
+/// The open folders.
 pub(super) struct Way<'a> {
     copier: &'a Copier,
-    /// `None` once the root has its attributes.
-    root: Option<Pair>,
-    below: Vec<(Name, Pair)>,
+    open: RefCell<HashMap<Text, Open>>,
+    /// Number of uses so far.
+    uses: Cell<u64>,
+}
+
+struct Open {
+    pair: Pair,
+    /// Tasks that use it, and open folders in it.
+    users: usize,
+    /// The last use.
+    used: u64,
+}
+
+/// A folder in use.
+pub(super) struct Visit<'way, 'a> {
+    way: &'way Way<'a>,
+    path: Text,
+    pair: Pair,
+}
+
+impl Deref for Visit<'_, '_> {
+    type Target = Pair;
+
+    fn deref(&self) -> &Pair {
+        &self.pair
+    }
+}
+
+impl Drop for Visit<'_, '_> {
+    fn drop(&mut self) {
+        self.way.release(&self.path);
+    }
 }
 
 /// Returns a path below the roots.
@@ -23,78 +62,165 @@ pub(super) fn path(text: &Text) -> PathBuf {
     PathBuf::from(OsStr::from_bytes(text.as_bytes()))
 }
 
-/// Returns the names of a path below the roots; `None` if it leads elsewhere.
-pub(super) fn names(path: &Text) -> Option<Vec<Name>> {
+/// Returns the path of the folder above, and the last name; `None` for the root.
+fn split(path: &Text) -> Option<(Text, &[u8])> {
     if path.is_empty() {
-        return Some(Vec::new());
+        return None;
     }
-    path.as_bytes().split(|&byte| byte == b'/').map(Name::new).collect()
+    let bytes = path.as_bytes();
+    let slash = bytes.iter().rposition(|&byte| byte == b'/');
+    Some(match slash {
+        Some(at) => (Text::from(&bytes[..at]), &bytes[at + 1..]),
+        None => (Text::default(), bytes),
+    })
 }
 
 impl<'a> Way<'a> {
     pub(super) fn new(copier: &'a Copier, root: Pair) -> Self {
-        Self { copier, root: Some(root), below: Vec::new() }
+        let root = Open { pair: root, users: 0, used: 0 };
+        Self { copier, open: RefCell::new(HashMap::from([(Text::default(), root)])), uses: Cell::new(0) }
     }
 
     /// Goes to a folder. Returns `None` after a failure, which is reported.
-    pub(super) async fn go(&mut self, path: &Text) -> Option<Pair> {
-        self.go_along(&names(path)?).await
-    }
-
-    async fn go_along(&mut self, names: &[Name]) -> Option<Pair> {
-        let shared = self.below.iter().zip(names).take_while(|((at, _), name)| at == *name).count();
-        self.leave(shared).await;
-        for name in &names[shared..] {
-            let above = self.last()?;
-            let pair = self.copier.make(&above, name).await?;
-            self.below.push((name.clone(), pair));
+    pub(super) async fn go<'way>(&'way self, path: &Text) -> Option<Visit<'way, 'a>> {
+        let mut missing = Vec::new();
+        let mut at = path.clone();
+        let mut visit = loop {
+            if let Some(visit) = self.visit(&at) {
+                break visit;
+            }
+            let (above, name) = split(&at)?;
+            missing.push(Name::new(name)?);
+            at = above;
+        };
+        for name in missing.iter().rev() {
+            let inner = visit.path.join(&Text::from(name.as_bytes()));
+            visit = match self.visit(&inner) {
+                Some(visit) => visit,
+                None => {
+                    let pair = self.copier.make(&visit, name).await?;
+                    self.add(visit, inner, pair).await
+                }
+            };
         }
-        self.last()
+        self.shed(KEPT).await;
+        Some(visit)
     }
 
     /// Goes to a folder that is to be listed. Returns `None` after a failure, which is reported.
-    pub(super) async fn list(&mut self, path: &Text) -> Option<(Pair, Result<Listing, FailureKind>)> {
-        let names = names(path)?;
-        let Some((last, above)) = names.split_last() else {
-            let root = self.go_along(&[]).await?;
-            let listing = self.copier.list(&root).await;
-            return Some((root, listing));
-        };
-        let above = self.go_along(above).await?;
-        let (pair, listing) = self.copier.make_listed(&above, last).await?;
-        self.below.push((last.clone(), pair.clone()));
-        Some((pair, Ok(listing)))
+    pub(super) async fn list<'way>(
+        &'way self,
+        path: &Text,
+    ) -> Option<(Visit<'way, 'a>, Result<Listing, FailureKind>)> {
+        if let Some(visit) = self.visit(path) {
+            let listing = self.copier.list(&visit).await;
+            return Some((visit, listing));
+        }
+        let (above, name) = split(path)?;
+        let above = self.go(&above).await?;
+        let (pair, listing) = self.copier.make_listed(&above, &Name::new(name)?).await?;
+        Some((self.add(above, path.clone(), pair).await, Ok(listing)))
     }
 
-    /// Sets the attributes of the last folder, and leaves it.
-    pub(super) async fn finish(&mut self) {
-        let pair = match self.below.pop() {
-            Some((_, pair)) => Some(pair),
-            None => self.root.take(),
+    /// Sets the attributes of a folder, and closes it. `before` comes first.
+    pub(super) async fn finish(&self, path: &Text, before: impl AsyncFnOnce(&Pair)) {
+        self.leave_below(path).await;
+        let (pair, _above) = match self.take(path) {
+            Some(pair) => (pair, None),
+            // It is not open, or another task uses it: a pair of its own gets the attributes.
+            None => {
+                let Some((above, name)) = split(path) else { return };
+                let (Some(above), Some(name)) = (self.go(&above).await, Name::new(name)) else { return };
+                let Some(pair) = self.copier.make(&above, &name).await else { return };
+                (pair, Some(above))
+            }
         };
-        if let Some(pair) = pair {
-            pair.touch();
-            self.copier.finish(pair).await;
+        before(&pair).await;
+        pair.touch();
+        self.copier.finish(pair).await;
+    }
+
+    /// Closes all folders.
+    pub(super) async fn end(self) {
+        self.shed(0).await;
+        if let Some(root) = self.take(&Text::default()) {
+            self.copier.finish_bare(root).await;
         }
     }
 
-    fn last(&self) -> Option<Pair> {
-        self.below.last().map(|(_, pair)| pair).or(self.root.as_ref()).cloned()
+    fn visit(&self, path: &Text) -> Option<Visit<'_, 'a>> {
+        let mut folders = self.open.borrow_mut();
+        let open = folders.get_mut(path)?;
+        open.users += 1;
+        open.used = self.uses.replace(self.uses.get() + 1);
+        Some(Visit { way: self, path: path.clone(), pair: open.pair.clone() })
     }
 
-    async fn leave(&mut self, shared: usize) {
-        while self.below.len() > shared
-            && let Some((_, pair)) = self.below.pop()
+    fn release(&self, path: &Text) {
+        if let Some(open) = self.open.borrow_mut().get_mut(path) {
+            open.users -= 1;
+        }
+    }
+
+    /// Adds a folder in `above`. If another task has opened it meanwhile, that pair is used.
+    async fn add<'way>(&'way self, above: Visit<'way, 'a>, path: Text, pair: Pair) -> Visit<'way, 'a> {
+        if let Some(visit) = self.visit(&path) {
+            self.copier.finish_bare(pair).await;
+            return visit;
+        }
+        let used = self.uses.replace(self.uses.get() + 1);
+        self.open.borrow_mut().insert(path.clone(), Open { pair: pair.clone(), users: 1, used });
+        // The folder above is in use as long as this one is open.
+        if let Some(open) = self.open.borrow_mut().get_mut(&above.path) {
+            open.users += 1;
+        }
+        Visit { way: self, path, pair }
+    }
+
+    /// Removes a folder that nobody uses, and returns its pair.
+    fn take(&self, path: &Text) -> Option<Pair> {
+        let mut folders = self.open.borrow_mut();
+        if folders.get(path)?.users > 0 {
+            return None;
+        }
+        let open = folders.remove(path)?;
+        if let Some((above, _)) = split(path)
+            && let Some(above) = folders.get_mut(&above)
         {
+            above.users -= 1;
+        }
+        Some(open.pair)
+    }
+
+    /// Closes the unused folders beneath a folder.
+    async fn leave_below(&self, path: &Text) {
+        let is_below = |other: &Text| {
+            let (above, other) = (path.as_bytes(), other.as_bytes());
+            !other.is_empty()
+                && (above.is_empty() || other.starts_with(above) && other.get(above.len()) == Some(&b'/'))
+        };
+        while let Some(pair) = self.take_oldest(&is_below, 0) {
             self.copier.finish_bare(pair).await;
         }
     }
 
-    /// Leaves all folders.
-    pub(super) async fn end(mut self) {
-        self.leave(0).await;
-        if let Some(root) = self.root.take() {
-            self.copier.finish_bare(root).await;
+    /// Closes unused folders until only `most` are left.
+    async fn shed(&self, most: usize) {
+        while let Some(pair) = self.take_oldest(&|path| !path.is_empty(), most) {
+            self.copier.finish_bare(pair).await;
         }
+    }
+
+    /// Removes the folder that was left unused for the longest, if more than `most` of those that match are unused.
+    fn take_oldest(&self, matches: &impl Fn(&Text) -> bool, most: usize) -> Option<Pair> {
+        let oldest = {
+            let folders = self.open.borrow();
+            let unused = || folders.iter().filter(|(path, open)| open.users == 0 && matches(path));
+            if unused().count() <= most {
+                return None;
+            }
+            unused().min_by_key(|(_, open)| open.used).map(|(path, _)| path.clone())
+        };
+        self.take(&oldest?)
     }
 }
