@@ -14,6 +14,8 @@ use crate::told::{archive, copy, for_seeds, is_one_seed, seeds};
 /// Magic numbers of filesystems (statfs(2)).
 pub(crate) const EXT4: u64 = 0xef53;
 pub(crate) const BTRFS: u64 = 0x9123_683e;
+/// A server performs the changes of this filesystem.
+const NFS: u64 = 0x6969;
 
 /// Returns a world with some features of filesystems, and options of a runtime, both from a seed.
 pub(crate) fn world(seed: u64) -> (World, ferry_io::Options) {
@@ -34,8 +36,9 @@ pub(crate) fn world(seed: u64) -> (World, ferry_io::Options) {
     options.workers = NonZeroUsize::new(1 + numbers.index(4)).unwrap();
     options.blocks = 4 + numbers.index(12);
     options.block_size = 4096 << numbers.index(4);
-    // Plain files are copied in runs where closing can't fail; on btrfs they share extents.
-    let magic = [None, Some(EXT4), Some(BTRFS)][numbers.index(3)];
+    // Plain files are copied in runs where closing can't fail; on btrfs they share extents; changes of NFS may go to the
+    // pool.
+    let magic = [None, Some(EXT4), Some(BTRFS), Some(NFS)][numbers.index(4)];
     world.change(|settings| settings.magic = magic);
     (world, options)
 }

@@ -452,7 +452,14 @@ fn a_closed_file_is_closed() {
         place.run(async |_, folder| {
             let file = folder.open(&name("file"), OpenHow::create(0o600)).await.expect("a new file");
             assert_eq!(file.close(), Ok(()));
-            assert_eq!(place.open_descriptors().iter().filter(|path| path.ends_with("file")).count(), 0);
+            let open = || place.open_descriptors().iter().filter(|path| path.ends_with("file")).count();
+            assert_eq!(open(), 0);
+            let file = folder.open(&name("file"), OpenHow::write()).await.expect("it is there");
+            let clone = file.clone();
+            assert_eq!(file.close_in(&folder).await, Ok(()));
+            assert_eq!(open(), 1, "the clone keeps it open");
+            assert_eq!(clone.close_in(&folder).await, Ok(()));
+            assert_eq!(open(), 0);
         });
     });
 }

@@ -168,6 +168,15 @@ fn closing_fails_where_a_fault_says_so_and_closes_all_the_same() {
             file.close().expect("the second is closed");
         });
         assert_eq!(world.struck().len(), 1);
+        world.change(|settings| settings.faults = vec![Fault::nth(Operation::Close, 1, Errno::DQUOT)]);
+        place.run(async |_, folder| {
+            for wanted in [Err(Errno::DQUOT), Ok(())] {
+                let file = folder.open(&name("file"), OpenHow::read()).await.expect("it is there");
+                let closed = file.close_in(&folder).await;
+                assert_eq!(closed.map_err(|error| error.as_errno().expect("the kernel's")), wanted);
+            }
+        });
+        assert!(world.open_descriptors().is_empty(), "{:?}", world.open_descriptors());
         assert_eq!((world.struck()[0].operation, &*world.struck()[0].name), (Operation::Close, &b"file"[..]));
     });
 }

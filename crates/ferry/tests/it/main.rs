@@ -52,6 +52,7 @@ mod real;
 mod record;
 mod recorded;
 mod refusals;
+mod remote;
 mod repeated;
 mod report;
 mod scene;
