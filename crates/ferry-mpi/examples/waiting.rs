@@ -21,7 +21,7 @@ use fuser::{
     FileAttr, FileType, Filesystem, KernelConfig, MountOption, ReplyAttr, ReplyCreate, ReplyData,
     ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, Request, TimeOrNow, consts,
 };
-use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT};
+use rustix::fs::{AtFlags, CWD, Mode, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT};
 
 /// The mount's top folder.
 const ROOT: u64 = 1;
@@ -326,6 +326,23 @@ impl Filesystem for Waiting {
             Ok(text) => reply.data(text.as_os_str().as_encoded_bytes()),
             Err(error) => reply.error(number(&error)),
         });
+    }
+
+    fn mknod(
+        &mut self,
+        _: &Request<'_>,
+        parent: u64,
+        name: &OsStr,
+        mode: u32,
+        umask: u32,
+        device: u32,
+        reply: ReplyEntry,
+    ) {
+        let path = self.path(parent).join(name);
+        let (kind, bits) = (rustix::fs::FileType::from_raw_mode(mode), Mode::from_raw_mode(mode & !umask));
+        let made = rustix::fs::mknodat(CWD, &path, kind, bits, device.into()).map_err(Error::from);
+        let made = made.and_then(|()| self.enter(parent, name));
+        self.entry(made, reply);
     }
 
     fn mkdir(

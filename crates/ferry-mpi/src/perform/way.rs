@@ -4,7 +4,7 @@
 //! Folders that are left keep their attributes: other ranks may still work in them. They get the source's by a task of
 //! their own, once nothing is left in them.
 //!
-//! Bound: the folders of the tasks in flight and those above them, and `KEPT` more.
+//! Bound: the folders of the tasks in flight and `KEPT` more, each with those above it.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
