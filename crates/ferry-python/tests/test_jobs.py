@@ -158,6 +158,42 @@ class JobTest(FolderTest):
             copier.join()
         self.assertEqual(failures, [])
 
+    def test_threads_that_wait_for_one_job_get_one_result(self) -> None:
+        self.addCleanup(sys.setswitchinterval, sys.getswitchinterval())
+        sys.setswitchinterval(1e-6)
+        write(self.path("source", "file"))
+        for turn in range(50):
+            job = ferry.copy_job(self.path("source"), self.path(f"target-{turn}"))
+            start, results = threading.Barrier(4), []
+
+            def wait() -> None:
+                start.wait()
+                results.append(job.result())
+
+            waiting = [threading.Thread(target=wait) for _ in range(4)]
+            for thread in waiting:
+                thread.start()
+            for thread in waiting:
+                thread.join()
+            self.assertEqual([result is job.result() for result in results], [True] * 4)
+
+    def test_each_event_goes_to_one_of_the_threads_that_read(self) -> None:
+        self.addCleanup(sys.setswitchinterval, sys.getswitchinterval())
+        sys.setswitchinterval(1e-6)
+        job = ferry.copy_job(self.many(), self.path("target"), each_entry=True)
+        names: List[str] = []
+
+        def read() -> None:
+            names.extend(event.target for event in job if isinstance(event, ferry.Copied))
+
+        reading = [threading.Thread(target=read) for _ in range(4)]
+        for thread in reading:
+            thread.start()
+        for thread in reading:
+            thread.join()
+        self.assertEqual((len(names), len(set(names))), (MANY + 1, MANY + 1))
+        self.assertEqual(job.result().files, MANY)
+
     def test_other_threads_run_meanwhile(self) -> None:
         job = self.slow()
         waiting = threading.Thread(target=lambda: self.assertRaises(ferry.Cancelled, job.result))
@@ -352,6 +388,35 @@ class AsyncTest(FolderTest):
         self.assertLess(time.monotonic() - begun, SOON)
         self.assertTrue(job.done)
         self.assertFalse(os.path.exists(self.path("target", "file")))
+
+    def test_a_task_that_is_cancelled_while_it_reads_or_leaves_the_block_cancels_its_job(self) -> None:
+        write(self.path("large", "file"), bytes(20_000_000))
+
+        async def read(job: Any) -> None:
+            async for _ in job:
+                pass
+
+        async def leave(job: Any) -> None:
+            async with job:
+                pass
+
+        async def run(job: Any, use: Any) -> None:
+            task = asyncio.get_running_loop().create_task(use(job))
+            await asyncio.sleep(0.2)
+            task.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await task
+            self.assertTrue(job.done)
+
+        for use in (read, leave):
+            job = ferry.sync_job(self.path("large"), self.path("target"), bandwidth=100_000)
+            begun = time.monotonic()
+            try:
+                asyncio.run(run(job, use))
+            finally:
+                job.cancel()
+            self.assertLess(time.monotonic() - begun, SOON)
+            self.assertFalse(os.path.exists(self.path("target", "file")))
 
 
 if __name__ == "__main__":

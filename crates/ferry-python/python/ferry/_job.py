@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import threading
 import time
 from collections import deque
 from types import TracebackType
@@ -56,6 +57,8 @@ class Job(Generic[T]):
     block raises, and waited for otherwise. Events that nobody reads hold the run back after some thousands of them, until
     `result()` is called; `result()` drops events that were not read.
 
+    Several threads may use a job: each event goes to one of them, and all get the same result.
+
     A job belongs to the process that started it. After `os.fork()`, the child can't use it: it has no copy of its threads.
     """
 
@@ -66,6 +69,7 @@ class Job(Generic[T]):
         self._result: Optional[T] = None
         self._raised: Optional[BaseException] = None
         self._has_ended = False
+        self._ending = threading.Lock()
         self._process = os.getpid()
         _running.difference_update([job for job in list(_running) if not job._is_own() or job._run.is_over])
         _running.add(self)
@@ -116,11 +120,14 @@ class Job(Generic[T]):
         return self._result  # type: ignore[return-value]
 
     def _end(self) -> None:
-        if self._has_ended:
-            return
-        refused, told = self._run.outcome()
-        self._has_ended = True
-        _running.discard(self)
+        """Takes the outcome, once."""
+        with self._ending:
+            if not self._has_ended:
+                self._take(*self._run.outcome())
+                self._has_ended = True
+                _running.discard(self)
+
+    def _take(self, refused: Optional[str], told: _Told) -> None:
         if self._run.is_cancelled and (refused is not None or told[2]):
             self._raised = Cancelled("the job was cancelled")
         elif refused is not None:
@@ -134,13 +141,21 @@ class Job(Generic[T]):
     def __iter__(self) -> Iterator[Event]:
         return self
 
+    def _next(self) -> Optional[Event]:
+        """Returns the next event that has arrived. Another thread may take it first."""
+        try:
+            line = self._waiting.popleft()
+        except IndexError:
+            return None
+        return read(json.loads(line))
+
     def __next__(self) -> Event:
-        while not self._waiting:
+        while (event := self._next()) is None:
             lines = self._run.events(_PERIOD)
             if lines is None:
                 raise StopIteration
             self._waiting.extend(lines)
-        return read(json.loads(self._waiting.popleft()))
+        return event
 
     def __enter__(self) -> Job[T]:
         return self
@@ -158,9 +173,9 @@ class Job(Generic[T]):
 
     async def __aiter__(self) -> AsyncIterator[Event]:
         while True:
-            while self._waiting:
-                yield read(json.loads(self._waiting.popleft()))
-            lines = await _in_thread(self._run.events, _PERIOD)
+            while (event := self._next()) is not None:
+                yield event
+            lines = await self._wait(self._run.events, _PERIOD)
             if lines is None:
                 return
             self._waiting.extend(lines)
@@ -169,14 +184,19 @@ class Job(Generic[T]):
         return self._awaited().__await__()
 
     async def _awaited(self) -> T:
+        await self._wait(self._run.finish)
+        return self.result()
+
+    async def _wait(self, call: Callable[..., Any], *arguments: Any) -> Any:
+        """Calls a function that waits, on a thread of the event loop's own."""
+        import asyncio
+
         try:
-            await _in_thread(self._run.finish)
+            return await asyncio.get_running_loop().run_in_executor(None, call, *arguments)
         except BaseException:
             # The task was cancelled: nothing of the run outlives it.
-            self._run.cancel()
             self._run.stop()
             raise
-        return self.result()
 
     async def __aenter__(self) -> Job[T]:
         return self
@@ -189,14 +209,7 @@ class Job(Generic[T]):
     ) -> None:
         if kind is not None:
             self._run.cancel()
-        await _in_thread(self._run.finish)
-
-
-async def _in_thread(call: Callable[..., Any], *arguments: Any) -> Any:
-    """Calls a function that waits, on a thread of the event loop's own."""
-    import asyncio
-
-    return await asyncio.get_running_loop().run_in_executor(None, call, *arguments)
+        await self._wait(self._run.finish)
 
 
 def _stop_all() -> None:
