@@ -117,6 +117,15 @@ impl Run {
     }
 }
 
+impl Drop for Run {
+    /// Ends a run that nobody waits for any more: a signal's exception may be raised between its start and the wait.
+    fn drop(&mut self) {
+        if self.refuse_fork().is_ok() && !self.shared.queue.wait(Duration::ZERO) {
+            self.end_early();
+        }
+    }
+}
+
 #[pymethods]
 impl Run {
     /// Returns lines of events, after waiting up to `timeout` seconds for the first. Returns None after the last.

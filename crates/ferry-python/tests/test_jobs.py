@@ -117,6 +117,16 @@ class JobTest(FolderTest):
         self.assertFalse([name for name in threads() if name.startswith("ferry")])
         self.assert_whole(self.path("target"))
 
+    def test_a_run_that_nobody_can_wait_for_any_more_ends(self) -> None:
+        job = self.slow()
+        ferry._job._running.discard(job)
+        del job
+        end = time.monotonic() + SOON
+        while [name for name in threads() if name.startswith("ferry")]:
+            self.assertLess(time.monotonic(), end, "the run goes on")
+            time.sleep(0.01)
+        self.assertFalse(os.path.exists(self.path("slow", "file")))
+
     def test_a_block_that_raises_cancels(self) -> None:
         job = self.slow()
         with self.assertRaises(ZeroDivisionError), job:
