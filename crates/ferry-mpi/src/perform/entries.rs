@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use ferry_cluster::{Found, Text, Version, Walk};
 use ferry_copy::{FailureKind, Listing, Pair, Sides};
@@ -11,12 +12,18 @@ use super::Rank;
 
 /// Names of a folder that are read before its listing is left open. Smaller folders are listed as a whole.
 const WHOLE: usize = 2048;
-/// Entries copied between two looks at messages.
+/// Most entries copied between two looks at messages.
 const AT_ONCE: usize = 256;
+/// Fewest of them, where each takes long.
+const LEAST: usize = 32;
+/// Time that they should take.
+const STRETCH: Duration = Duration::from_millis(500);
 /// Fewer entries are not shared with idle ranks.
 const SHARED: usize = 64;
-/// Files in a batch for an idle rank.
+/// Most files in a batch for an idle rank.
 const BATCH: usize = 512;
+/// Fewest of them.
+const SMALL_BATCH: usize = 32;
 /// Batches given away from a large folder at a time.
 const BATCHES: usize = 128;
 
@@ -121,7 +128,8 @@ impl Rank<'_> {
         walk.borrow_mut().found(folder, found, is_whole);
     }
 
-    /// Copies entries of a folder, and gives half of those that are left to idle ranks.
+    /// Copies entries of a folder. If ranks are idle, the files that are left are given back in batches: the report goes out
+    /// at once, and this rank gets some of them again.
     async fn copy_entries(
         &self,
         walk: &RefCell<Walk>,
@@ -137,16 +145,20 @@ impl Rank<'_> {
         // What is copied beside this folder is not begun if these spend the budget.
         walk.borrow_mut().spend((folders.len() + others.len()) as u64, 0);
         let mut rest = VecDeque::from(others);
-        let mut has_given = false;
+        let is_alone = self.setup.settings.ranks == 1;
+        let mut at_once = if is_alone { AT_ONCE } else { 2 * LEAST };
         while !rest.is_empty() && self.check().is_ok() {
             self.receive();
             walk.borrow_mut().note_idle(self.leases.borrow_mut().take_idle());
-            if walk.borrow().idle() > 0 && !has_given && rest.len() >= SHARED {
-                has_given = true;
-                give_some(&mut walk.borrow_mut(), folder, &mut rest);
+            if walk.borrow().idle() > 0 && rest.len() >= SHARED {
+                give_back(&mut walk.borrow_mut(), folder, &mut rest);
             }
-            let now = rest.drain(..rest.len().min(AT_ONCE)).collect();
+            let now: Vec<_> = rest.drain(..rest.len().min(at_once)).collect();
+            let begun = ferry_io::now();
             self.copy_some(walk, pair, now, &mut found).await;
+            if !is_alone {
+                at_once = next_size(at_once, ferry_io::now().saturating_duration_since(begun));
+            }
         }
         found
     }
@@ -289,14 +301,39 @@ impl Rank<'_> {
     }
 }
 
-/// Gives files of a folder to idle ranks: half of them, or of many all but those that are copied at once. Entries of other
-/// or unknown kinds stay.
-fn give_some(walk: &mut Walk, folder: usize, rest: &mut VecDeque<Entry>) {
-    let given = rest.split_off((rest.len() / 2).min(AT_ONCE));
+/// Returns the number of entries to be copied at once after `at_once` have taken this long.
+fn next_size(at_once: usize, took: Duration) -> usize {
+    let next = if took > 2 * STRETCH {
+        at_once / 2
+    } else if took < STRETCH / 2 {
+        at_once * 2
+    } else {
+        at_once
+    };
+    next.clamp(LEAST, AT_ONCE)
+}
+
+/// Gives the files of a folder back, in about as many batches as there are ranks to copy them. Entries of other or
+/// unknown kinds stay.
+fn give_back(walk: &mut Walk, folder: usize, rest: &mut VecDeque<Entry>) {
     let (files, others): (Vec<_>, Vec<_>) =
-        given.into_iter().partition(|entry| entry.kind == Some(FileKind::Regular));
+        rest.drain(..).partition(|entry| entry.kind == Some(FileKind::Regular));
     rest.extend(others);
-    for batch in files.chunks(BATCH) {
+    let ranks = usize::try_from(walk.idle()).unwrap_or(BATCHES).saturating_add(1);
+    for batch in files.chunks(files.len().div_ceil(ranks).clamp(SMALL_BATCH, BATCH)) {
         walk.give_back(folder, batch.iter().map(|entry| text(&entry.name)).collect());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fewer_entries_are_copied_between_two_looks_where_each_takes_long() {
+        let after = |milliseconds| next_size(64, Duration::from_millis(milliseconds));
+        assert_eq!([after(2_000), after(500), after(1)], [32, 64, 128]);
+        assert_eq!(next_size(LEAST, Duration::from_secs(60)), LEAST);
+        assert_eq!(next_size(AT_ONCE, Duration::ZERO), AT_ONCE);
     }
 }
