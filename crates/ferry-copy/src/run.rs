@@ -75,8 +75,8 @@ pub(crate) struct Limits {
     pub(crate) files: Semaphore,
     /// Permits to leave a target unfinished under its name while bytes are waited for, one for each worker. A run that is
     /// killed leaves no more of them, besides the small files that are being written at that moment: one for each worker,
-    /// or as many as `files` allows if a forced route writes them elsewhere. A new file without a permit has no name
-    /// before it is whole.
+    /// or as many as `files` allows if the pool writes them, on a remote filesystem or by a forced route. A new file without
+    /// a permit has no name before it is whole.
     pub(crate) unfinished: Semaphore,
     /// Folders being worked on by each worker.
     pub(crate) folders_at_once: usize,
