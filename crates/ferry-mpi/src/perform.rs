@@ -241,7 +241,7 @@ impl Rank<'_> {
                     fibers.spawn(async move {
                         self.perform_task(walk, task).await;
                         in_flight.set(in_flight.get() - 1);
-                        // A full queue wakes the other side all the same.
+                        // If it is full, the other side does not wait.
                         ended.try_push(()).ok();
                         Ok(())
                     });
@@ -266,14 +266,17 @@ impl Rank<'_> {
                 walk.borrow_mut().finished(folder);
             }
             Task::Work { index, work } => {
-                let is_done = self.perform_work(walk, index, work).await;
-                walk.borrow_mut().performed(index, is_done);
+                // What was not begun is given back.
+                if let Some(is_done) = self.perform_work(walk, index, work).await {
+                    walk.borrow_mut().performed(index, is_done);
+                }
             }
         }
     }
 
-    async fn perform_work(&self, walk: &RefCell<Walk>, index: usize, work: Work) -> bool {
-        match work {
+    /// Performs work. Returns true if it was done, false if it failed, and `None` if it was not begun.
+    async fn perform_work(&self, walk: &RefCell<Walk>, index: usize, work: Work) -> Option<bool> {
+        Some(match work {
             // The walk makes a task of it.
             Work::Folder { .. } => false,
             Work::Files { folder, names } => {
@@ -283,7 +286,13 @@ impl Rank<'_> {
             }
             Work::Owner { folder, name } => self.copy_owner(&folder, &name).await,
             Work::Range { file, start, size } => {
-                let Ok(_turn) = self.ranges.acquire().await else { return false };
+                let has_to_wait = self.ranges.free() == 0;
+                let Ok(_turn) = self.ranges.acquire().await else { return None };
+                self.receive();
+                walk.borrow_mut().note_idle(self.leases.borrow_mut().take_idle());
+                if self.check().is_err() || has_to_wait && walk.borrow().idle() > 0 {
+                    return None;
+                }
                 let is_done = self.copy_range(&file, start..start + size).await;
                 self.spend_bytes(walk);
                 is_done
@@ -297,7 +306,7 @@ impl Rank<'_> {
                 self.finish(&path).await;
                 true
             }
-        }
+        })
     }
 
     /// Notes the bytes copied since the last time. Those of tasks beside this one may be among them.

@@ -159,6 +159,7 @@ impl<'a> Way<'a> {
     fn release(&self, path: &Text) {
         if let Some(open) = self.open.borrow_mut().get_mut(path) {
             open.users -= 1;
+            open.used = self.uses.replace(self.uses.get() + 1);
         }
     }
 

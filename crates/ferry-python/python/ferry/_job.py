@@ -21,6 +21,7 @@ from typing import (
     NamedTuple,
     Optional,
     Set,
+    Tuple,
     Type,
     TypeVar,
 )
@@ -69,7 +70,10 @@ class Job(Generic[T]):
         self._result: Optional[T] = None
         self._raised: Optional[BaseException] = None
         self._has_ended = False
-        self._ending = threading.Lock()
+        self._told: Optional[Tuple[Optional[str], _Told]] = None
+        # A handler of a signal may use the job that its thread uses.
+        self._ending = threading.RLock()
+        self._reading = threading.RLock()
         self._process = os.getpid()
         _running.difference_update([job for job in list(_running) if not job._is_own() or job._run.is_over])
         _running.add(self)
@@ -112,8 +116,7 @@ class Job(Generic[T]):
                 if left <= 0:
                     raise TimeoutError("the job is not over")
                 # Takes what nobody reads, so that the run goes on.
-                lines = self._run.events(min(left, _PERIOD))
-                self._waiting.extend(lines or [])
+                self._fetch(min(left, _PERIOD), ahead=True)
         self._end()
         if self._raised is not None:
             raise self._raised
@@ -123,7 +126,9 @@ class Job(Generic[T]):
         """Takes the outcome, once."""
         with self._ending:
             if not self._has_ended:
-                self._take(*self._run.outcome())
+                # Kept, because a signal's exception may cut off what follows.
+                self._told = self._told or self._run.outcome()
+                self._take(*self._told)
                 self._has_ended = True
                 _running.discard(self)
 
@@ -149,12 +154,20 @@ class Job(Generic[T]):
             return None
         return read(json.loads(line))
 
+    def _fetch(self, period: float, ahead: bool = False) -> bool:
+        """Waits for events if none has arrived, or for more of them. Returns false after the last."""
+        with self._reading:
+            if ahead or not self._waiting:
+                lines = self._run.events(period)
+                if lines is None:
+                    return False
+                self._waiting.extend(lines)
+            return True
+
     def __next__(self) -> Event:
         while (event := self._next()) is None:
-            lines = self._run.events(_PERIOD)
-            if lines is None:
+            if not self._fetch(_PERIOD):
                 raise StopIteration
-            self._waiting.extend(lines)
         return event
 
     def __enter__(self) -> Job[T]:
@@ -175,10 +188,8 @@ class Job(Generic[T]):
         while True:
             while (event := self._next()) is not None:
                 yield event
-            lines = await self._wait(self._run.events, _PERIOD)
-            if lines is None:
+            if not await self._wait(self._fetch, _PERIOD):
                 return
-            self._waiting.extend(lines)
 
     def __await__(self) -> Generator[Any, None, T]:
         return self._awaited().__await__()
