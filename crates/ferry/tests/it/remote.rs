@@ -39,8 +39,11 @@ fn serve(path: &Path, takes: Duration) -> Option<Served> {
 /// Copies the source, and returns the number of changes on the workers, and in the pool.
 fn changes(folder: &Path, target: &str) -> (u64, u64) {
     let mut command = Command::new(FERRY);
-    let output =
-        command.current_dir(folder).args(["cp", "-a", "--workers=2", "--stats=json", "s", target]).output().unwrap();
+    let output = command
+        .current_dir(folder)
+        .args(["cp", "-a", "--workers=2", "--stats=json", "s", target])
+        .output()
+        .unwrap();
     assert!(output.status.success(), "{}", text(&output.stderr));
     let stats: Value = serde_json::from_slice(&output.stdout).unwrap();
     let count = |route: &str| -> u64 {
