@@ -84,6 +84,9 @@ pub struct Action {
     /// The target that it was decided from; missing if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<Version>,
+    /// Number of the source's names. The text of a plan lacks it: 0 then.
+    #[serde(skip)]
+    pub links: u64,
 }
 
 impl Action {

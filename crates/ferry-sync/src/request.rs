@@ -46,6 +46,7 @@ pub struct Request {
 
 /// How actions are performed.
 #[derive(Debug, Clone, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is one independent option of the command")]
 pub struct Acting {
     /// Set if files are overwritten in place.
     pub in_place: bool,
@@ -59,6 +60,8 @@ pub struct Acting {
     pub time_limit: Option<Duration>,
     /// Fate of replaced and deleted entries.
     pub disposal: Disposal,
+    /// Set if directories that exist keep their attributes, whatever changes in them: a later run sets them.
+    pub keeps_directories: bool,
 }
 
 /// Fate of entries that are taken away.

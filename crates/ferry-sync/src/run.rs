@@ -64,6 +64,7 @@ async fn sync(
     let choices = Choices {
         rules,
         deletes: request.deletes,
+        keeps_directories: request.acting.keeps_directories,
         expands: !performs || !whole_trees,
         selector,
         content_permits: content_permits(io),
@@ -82,7 +83,10 @@ async fn sync(
     walk.explain_to(surroundings.explain);
     walk.count_in(Arc::clone(&surroundings.progress));
     walk.note_in(surroundings.manifest.clone());
-    let root = roots.root_action(&rules).await;
+    let root = match request.acting.keeps_directories {
+        true => None,
+        false => roots.root_action(&rules).await,
+    };
     let planning = Planning { walk, root, limit: request.max_delete };
     match to {
         Use::Show => {
@@ -211,7 +215,8 @@ impl Stage<'_> {
         let opened = |kind| Refused::of(&target_path, &kind);
         let main = start(source, &source_path, self.roots.is_new);
         let main = copier.start(main).await.map_err(opened)?;
-        let main = Way::new(&copier, main, (source_path.clone(), target_path.clone()), Missing::Refuse);
+        let missing = if self.acting.keeps_directories { Missing::Keep } else { Missing::Refuse };
+        let main = Way::new(&copier, main, (source_path.clone(), target_path.clone()), missing);
         let within = copier.start(start(target, &target_path, false)).await.map_err(opened)?;
         let within = Way::new(&copier, within, (target_path.clone(), target_path.clone()), Missing::Refuse);
         let trash = match &self.acting.disposal {

@@ -56,6 +56,7 @@ pub(crate) fn planned(
         size,
         source: source.as_ref().map(Version::of_source),
         target: target.as_ref().map(Version::of_target),
+        links: source.map_or(0, |stat| stat.links),
     };
     Planned { action, source, target, digest: None }
 }

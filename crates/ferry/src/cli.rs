@@ -7,7 +7,7 @@ use crate::arguments::Effect::Print;
 use crate::arguments::{
     self, CommandError, Definition, Dialect, Manual, Parsed, Text, Usage, command, option,
 };
-use crate::{completions, cp, lab, names, pages, sync, trace, tune, verify};
+use crate::{completions, cp, lab, names, pages, plan, sync, trace, tune, verify};
 
 #[cfg(test)]
 mod tests;
@@ -33,7 +33,8 @@ const OPTIONS: &[Definition<()>] = &[
 ];
 
 /// Names of the commands, in the order of the help.
-const COMMANDS: [&str; 8] = ["cp", "sync", "verify", "lab", "trace", "tune", completions::NAME, pages::NAME];
+const COMMANDS: [&str; 9] =
+    ["cp", "sync", "verify", "plan", "lab", "trace", "tune", completions::NAME, pages::NAME];
 
 pub(crate) enum Command {
     Copy {
@@ -42,6 +43,7 @@ pub(crate) enum Command {
     },
     Sync(Box<sync::Request>),
     Verify(Box<verify::Request>),
+    Plan(Box<plan::Request>),
     Lab(Box<lab::Lab>),
     Trace(Box<trace::Trace>),
     Tune(Box<tune::Request>),
@@ -68,6 +70,7 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Command, CommandError> {
         Some("cp") => copy("ferry cp", Dialect::Ferry, rest),
         Some("sync") => understood(sync::MANUAL.name, sync::parse(rest), Command::Sync),
         Some("verify") => understood("ferry verify", verify::parse(rest), Command::Verify),
+        Some("plan") => understood(plan::MANUAL.name, plan::parse(rest), Command::Plan),
         Some("lab") => understood(lab::options::program(rest), lab::options::parse(rest), Command::Lab),
         Some("trace") => {
             understood(trace::options::program(rest), trace::options::parse(rest), Command::Trace)
@@ -128,6 +131,7 @@ pub(crate) fn overview() -> clap::Command {
         .subcommand(command(&cp::MANUAL, cp::OPTIONS))
         .subcommand(command(&sync::MANUAL, sync::OPTIONS))
         .subcommand(command(&verify::MANUAL, verify::OPTIONS))
+        .subcommand(command(&plan::MANUAL, plan::OPTIONS))
         .subcommand(lab::options::overview())
         .subcommand(trace::options::overview())
         .subcommand(command(&tune::MANUAL, tune::OPTIONS))

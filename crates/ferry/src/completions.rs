@@ -14,7 +14,7 @@ use crate::arguments::Effect::Print;
 use crate::arguments::{self, CommandError, Definition, Manual, Parsed, Read, Text, Usage, command, option};
 use crate::quote::quote;
 use crate::values::choice;
-use crate::{cp, sync, trace, verify};
+use crate::{cp, plan, sync, trace, verify};
 
 pub(crate) const NAME: &str = "completions";
 
@@ -79,6 +79,7 @@ fn script(shell: Shell, overview: clap::Command) -> Vec<u8> {
     });
     command = command.mut_subcommand("sync", |sync| with_words(sync, sync::OPTIONS));
     command = command.mut_subcommand("verify", |verify| with_words(verify, verify::OPTIONS));
+    command = command.mut_subcommand("plan", |plan| with_words(plan, plan::OPTIONS));
     command = command.mut_subcommand("trace", |trace| {
         trace.mut_subcommand("export", |export| with_words(export, trace::EXPORT_OPTIONS))
     });

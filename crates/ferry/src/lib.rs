@@ -22,6 +22,7 @@ mod names;
 mod nearest;
 mod output;
 mod pages;
+mod plan;
 mod program;
 mod progress;
 mod quote;
@@ -59,6 +60,7 @@ fn dispatch(arguments: &[OsString]) -> Result<ExitCode, CommandError> {
         cli::Command::Copy { program, request } => cp::run(program, *request),
         cli::Command::Verify(request) => Ok(verify::run(*request)),
         cli::Command::Sync(request) => sync::run(&request),
+        cli::Command::Plan(request) => plan::run(&request),
         cli::Command::Lab(lab) => lab::run(*lab),
         cli::Command::Trace(trace) => Ok(trace::run(&trace)),
         cli::Command::Tune(request) => Ok(tune::run(&request)),

@@ -28,6 +28,8 @@ struct Step {
 pub(crate) enum Missing {
     /// They can't be entered.
     Refuse,
+    /// They can't be entered, and those that exist keep their attributes.
+    Keep,
     /// They are made, and get their source's attributes, as do those that exist.
     Make,
     /// They are made; those that exist keep their attributes. Folders of the source are removed if they are empty in the
@@ -57,6 +59,7 @@ impl<'a> Way<'a> {
             let above = self.last();
             let step = match self.missing {
                 Missing::Refuse => self.enter(&above, name, false).await,
+                Missing::Keep => self.enter(&above, name, true).await,
                 Missing::Make => self.make_in(&above, name).await,
                 Missing::Restore => match self.copier.look(&above, name).await {
                     Ok((_, Some(_))) => self.enter(&above, name, true).await,
@@ -121,7 +124,10 @@ impl<'a> Way<'a> {
     /// Finishes all pairs.
     pub(crate) async fn finish(mut self) {
         self.leave(0).await;
-        self.copier.finish(self.root).await;
+        match self.missing {
+            Missing::Keep => self.copier.finish_bare(self.root).await,
+            Missing::Refuse | Missing::Make | Missing::Restore => self.copier.finish(self.root).await,
+        }
     }
 
     /// Finishes all pairs, but leaves the root's attributes to another way.

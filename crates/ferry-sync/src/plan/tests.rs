@@ -24,6 +24,7 @@ fn action(path: &[u8]) -> Action {
         size: Some(7),
         source: Some(Version { device: 1, inode: u64::MAX, changed: Some((-5, 999_999_999)), written: None }),
         target: None,
+        links: 0,
     }
 }
 

@@ -110,6 +110,9 @@ impl Walk<'_> {
                     self.names.note_target(&existing);
                 }
                 match is_folder(&source) {
+                    true if decision == Decision::SetAttributes && self.choices.keeps_directories => {
+                        next_of_folder(&path, source, target, Decision::Equal)
+                    }
                     true => next_of_folder(&path, source, target, decision),
                     false => match self.next_of_file(&path, (source, target), decision) {
                         Next::Act(planned) => Next::Act(Planned { digest, ..planned }),

@@ -3,7 +3,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use super::nearest;
 
-const COMMANDS: [&str; 8] = ["cp", "sync", "verify", "lab", "trace", "tune", "completions", "man"];
+const COMMANDS: [&str; 9] = ["cp", "sync", "verify", "plan", "lab", "trace", "tune", "completions", "man"];
 
 #[test]
 fn a_misspelt_word_means_the_nearest_one() {

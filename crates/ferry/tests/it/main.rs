@@ -41,6 +41,7 @@ mod options;
 mod own;
 mod pages;
 mod parents;
+mod plan;
 mod profiles;
 mod programs;
 mod progress;

@@ -1,0 +1,246 @@
+//! The directory of lists: what the steps tell each other.
+//!
+//! | file | content |
+//! |---|---|
+//! | `split.json` | the trees and the number of parts; written last |
+//! | `directories` | names of the directories that the target lacks |
+//! | `part-K` | names of part K, each followed by a NUL byte |
+//! | `ranges-K` | ranges of large files of part K, a line of JSON each |
+//! | `opened`, `done-K` | made when the step has succeeded |
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+
+use ferry_sync::plan::PathText;
+use serde::{Deserialize, Serialize};
+
+use crate::complete_file::CompleteFile;
+use crate::output::describe;
+use crate::quote::quote;
+
+/// Version of the layout.
+const SCHEMA: u32 = 1;
+
+/// Bytes of a list that are written at once.
+const PIECE: usize = 16 << 10;
+
+/// The trees and the number of parts.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Header {
+    schema: u32,
+    made_by: String,
+    /// The source, as an absolute path.
+    pub(super) source: PathText,
+    /// The target, as an absolute path.
+    pub(super) target: PathText,
+    pub(super) parts: u32,
+}
+
+/// A range of a large file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Range {
+    /// Path below the trees.
+    pub(super) path: PathText,
+    /// Name of the file that gets the ranges, in the same directory of the target.
+    pub(super) hidden: String,
+    /// Inode number, size, and time of the last change of the source.
+    pub(super) inode: u64,
+    pub(super) size: u64,
+    pub(super) changed: (i64, u32),
+    pub(super) start: u64,
+    pub(super) end: u64,
+}
+
+/// A directory of lists.
+#[derive(Debug)]
+pub(super) struct Lists {
+    folder: PathBuf,
+}
+
+impl Lists {
+    pub(super) fn at(folder: &Path) -> Self {
+        Self { folder: folder.to_owned() }
+    }
+
+    /// Makes the directory; an empty one may be there.
+    pub(super) fn make(&self) -> Result<(), String> {
+        match fs::create_dir(&self.folder) {
+            Ok(()) => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(cannot("make directory", &self.folder, &error)),
+        }
+        let mut entries = fs::read_dir(&self.folder).map_err(|error| cannot("read", &self.folder, &error))?;
+        match entries.next() {
+            None => Ok(()),
+            Some(_) => {
+                Err(format!("{} is not empty: name a new directory for the lists", quote(&self.folder)))
+            }
+        }
+    }
+
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    pub(super) fn names(&self, part: u32) -> PathBuf {
+        self.path(&format!("part-{part}"))
+    }
+
+    pub(super) fn directories(&self) -> PathBuf {
+        self.path("directories")
+    }
+
+    /// Writes the header, which completes the lists.
+    pub(super) fn complete(&self, (source, target): (&Path, &Path), parts: u32) -> Result<(), String> {
+        let header = Header {
+            schema: SCHEMA,
+            made_by: format!("ferry {}", env!("CARGO_PKG_VERSION")),
+            source: source.into(),
+            target: target.into(),
+            parts,
+        };
+        let path = self.path("split.json");
+        let write = || -> io::Result<()> {
+            let complete = CompleteFile::create(&path)?;
+            let mut text = serde_json::to_vec(&header)?;
+            text.push(b'\n');
+            complete.file()?.write_all(&text)?;
+            complete.keep()
+        };
+        write().map_err(|error| cannot("write", &path, &error))
+    }
+
+    pub(super) fn header(&self) -> Result<Header, String> {
+        let path = self.path("split.json");
+        let text = fs::read(&path).map_err(|error| {
+            if error.kind() == io::ErrorKind::NotFound {
+                format!("{} has no complete lists: make them by 'ferry plan --split'", quote(&self.folder))
+            } else {
+                cannot("read", &path, &error)
+            }
+        })?;
+        let header: Header =
+            serde_json::from_slice(&text).map_err(|error| format!("{}: {error}", quote(&path)))?;
+        if header.schema != SCHEMA {
+            return Err(format!("{} has layout {}; this ferry reads {SCHEMA}", quote(&path), header.schema));
+        }
+        Ok(header)
+    }
+
+    /// Reads the ranges of a part.
+    pub(super) fn ranges(&self, part: u32) -> Result<impl Iterator<Item = Result<Range, String>>, String> {
+        let path = self.path(&format!("ranges-{part}"));
+        let file = File::open(&path).map_err(|error| cannot("open", &path, &error))?;
+        let lines = serde_json::Deserializer::from_reader(BufReader::new(file)).into_iter::<Range>();
+        Ok(lines.map(move |line| line.map_err(|error| format!("{}: {error}", quote(&path)))))
+    }
+
+    pub(super) fn is_opened(&self) -> Result<bool, String> {
+        self.has("opened")
+    }
+
+    pub(super) fn is_done(&self, part: u32) -> Result<bool, String> {
+        self.has(&format!("done-{part}"))
+    }
+
+    fn has(&self, name: &str) -> Result<bool, String> {
+        let path = self.path(name);
+        path.try_exists().map_err(|error| cannot("examine", &path, &error))
+    }
+
+    pub(super) fn note_opened(&self) -> Result<(), String> {
+        self.note("opened")
+    }
+
+    pub(super) fn note_done(&self, part: u32) -> Result<(), String> {
+        self.note(&format!("done-{part}"))
+    }
+
+    fn note(&self, name: &str) -> Result<(), String> {
+        let path = self.path(name);
+        File::create(&path).map(drop).map_err(|error| cannot("create", &path, &error))
+    }
+}
+
+/// Reads the names of a list.
+pub(super) fn read_names(path: PathBuf) -> Result<impl Iterator<Item = Result<PathBuf, String>>, String> {
+    let file = File::open(&path).map_err(|error| cannot("open", &path, &error))?;
+    let names = BufReader::new(file).split(0);
+    Ok(names.map(move |name| match name {
+        Ok(name) => Ok(PathBuf::from(OsString::from_vec(name))),
+        Err(error) => Err(cannot("read", &path, &error)),
+    }))
+}
+
+fn cannot(what: &str, path: &Path, error: &io::Error) -> String {
+    format!("cannot {what} {}: {}", quote(path), describe(error))
+}
+
+/// Writes the lists. Each file is open only while a piece is written: there may be more than descriptors.
+#[derive(Debug)]
+pub(super) struct Writer<'a> {
+    lists: &'a Lists,
+    /// Pieces of `part-K`, of `ranges-K`, and of `directories`.
+    names: Vec<Vec<u8>>,
+    ranges: Vec<Vec<u8>>,
+    directories: Vec<u8>,
+}
+
+impl<'a> Writer<'a> {
+    pub(super) fn new(lists: &'a Lists, parts: usize) -> Self {
+        let empty = vec![Vec::new(); parts];
+        Self { lists, names: empty.clone(), ranges: empty, directories: Vec::new() }
+    }
+
+    /// Adds a name to a part, which counts from 0.
+    pub(super) fn name(&mut self, part: usize, path: &Path) -> Result<(), String> {
+        let Some(piece) = self.names.get_mut(part) else { return Ok(()) };
+        add_name(piece, path);
+        flush(self.lists, &format!("part-{}", part + 1), piece, PIECE)
+    }
+
+    pub(super) fn directory(&mut self, path: &Path) -> Result<(), String> {
+        add_name(&mut self.directories, path);
+        flush(self.lists, "directories", &mut self.directories, PIECE)
+    }
+
+    pub(super) fn range(&mut self, part: usize, range: &Range) -> Result<(), String> {
+        let Some(piece) = self.ranges.get_mut(part) else { return Ok(()) };
+        let name = format!("ranges-{}", part + 1);
+        serde_json::to_writer(&mut *piece, range).map_err(|error| format!("{name}: {error}"))?;
+        piece.push(b'\n');
+        flush(self.lists, &name, piece, PIECE)
+    }
+
+    /// Writes what is left; each file exists then.
+    pub(super) fn end(mut self) -> Result<(), String> {
+        flush(self.lists, "directories", &mut self.directories, 0)?;
+        for (number, (names, ranges)) in self.names.iter_mut().zip(&mut self.ranges).enumerate() {
+            flush(self.lists, &format!("part-{}", number + 1), names, 0)?;
+            flush(self.lists, &format!("ranges-{}", number + 1), ranges, 0)?;
+        }
+        Ok(())
+    }
+}
+
+fn add_name(piece: &mut Vec<u8>, path: &Path) {
+    piece.extend(path.as_os_str().as_bytes());
+    piece.push(0);
+}
+
+/// Appends a piece to its file if it has at least this size.
+fn flush(lists: &Lists, name: &str, piece: &mut Vec<u8>, least: usize) -> Result<(), String> {
+    if piece.len() < least {
+        return Ok(());
+    }
+    let path = lists.path(name);
+    let appended =
+        OpenOptions::new().append(true).create(true).open(&path).and_then(|mut file| file.write_all(piece));
+    piece.clear();
+    appended.map_err(|error| cannot("write", &path, &error))
+}
