@@ -29,7 +29,7 @@ const CONTEXTS: u64 = u64::MAX - 4094;
 /// State of decoding.
 #[derive(Debug, Default)]
 pub(super) struct Decoder {
-    formats: Vec<Format>,
+    pub(super) formats: Vec<Format>,
     chains: HashMap<Box<[u64]>, u32>,
     /// By index.
     pub(super) distinct: Vec<Box<[u64]>>,

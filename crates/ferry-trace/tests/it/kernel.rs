@@ -102,9 +102,10 @@ fn requests_of_the_device_beneath_a_run_are_recorded() {
     let devices = summary.devices.expect("syncing writes to the device");
     let bytes: u64 =
         devices.rows.iter().filter(|row| row.kind == DeviceKind::Write).map(|row| row.bytes).sum();
-    // On an idle machine the kernel keeps the completions of some recordings back: such requests are told as open.
-    let is_open = devices.rows.iter().all(|row| row.open == row.count);
-    assert!(bytes >= 4_096 && (is_open || devices.both > 0) && devices.both <= devices.time, "{devices:?}");
+    assert!(bytes >= 4_096 && devices.both <= devices.time, "{devices:?}");
+    // Some kernels give no samples of completions on idle processors. Then the recording says so.
+    let says_so = trace.about.missing.iter().any(|line| line.contains("completions of block devices"));
+    assert!(says_so || devices.both > 0, "{devices:?}\n{:?}", trace.about.missing);
     for request in &trace.device_requests {
         assert_eq!(trace.threads[request.device as usize].role, Role::Device);
         assert!(request.completed.is_none_or(|completed| completed >= request.issued));
