@@ -29,7 +29,7 @@ use crate::sync::options::{Output as To, Task};
 use crate::units::{bytes, counted};
 use crate::{signals, sync};
 use balance::{Balance, Shared};
-use lists::{Header, Lists, Range, Writer};
+use lists::{HIDDEN, Header, Lists, Range, Writer};
 pub(crate) use manual::MANUAL;
 use options::Step;
 pub(crate) use options::{OPTIONS, Request, parse};
@@ -127,15 +127,18 @@ impl Run<'_> {
         let code = self.run_list(&header, &self.lists.directories(), false)?;
         if !ferry_io::is_superuser() {
             let directories = lists::read_names(self.lists.directories())?;
-            if let Some(signal) = self.job(&header, |job| job.lend(directories))?.signal {
+            let trees = (&*header.source.0, &*header.target.0);
+            if let Some(signal) = self.job(&header, trees, |job| job.lend(directories))?.signal {
                 return Ok(signals::end_by(signal));
             }
         }
-        let files = self.all_ranges(&header, |_| RangeStep::Begin);
+        let files = self.all_ranges(&header, |_| Some(RangeStep::Begin));
         if let Some(signal) = self.with_ranges(&header, files)?.signal {
             return Ok(signals::end_by(signal));
         }
-        self.ended(code, || self.lists.note_opened())
+        // What could not be made is reported by the parts that need it, too.
+        self.lists.note_opened()?;
+        Ok(self.end(code))
     }
 
     /// Copies a part.
@@ -144,9 +147,7 @@ impl Run<'_> {
         if part > header.parts {
             return Err(format!("there are {} parts, and no part {part}", header.parts));
         }
-        if !self.lists.is_opened()? {
-            return Err("the opening step has not succeeded: run 'ferry plan --open' first".to_owned());
-        }
+        self.refuse_unopened()?;
         if self.lists.is_done(part)? {
             self.output.error(&format!("{}: part {part} has been copied already", MANUAL.name));
             return Ok(self.end(ExitCode::SUCCESS));
@@ -161,12 +162,17 @@ impl Run<'_> {
             self.output.error(&format!("copied {ranges}: {}", bytes(copied.bytes)));
         }
         let code = self.run_list(&header, &self.lists.names(part), true)?;
-        self.ended(code, || self.lists.note_done(part))
+        let code = self.end(code);
+        if code == ExitCode::SUCCESS {
+            self.lists.note_done(part)?;
+        }
+        Ok(code)
     }
 
     /// Does what is left after the parts.
     fn close(&self, does_rest: bool) -> Result<ExitCode, String> {
         let header = self.lists.header()?;
+        self.refuse_unopened()?;
         let mut missing = Vec::new();
         for part in 1..=header.parts {
             if !self.lists.is_done(part)? {
@@ -185,10 +191,17 @@ impl Run<'_> {
                 incomplete.insert(range?.hidden);
             }
         }
-        let files = self.all_ranges(&header, |range| {
-            if incomplete.contains(&range.hidden) { RangeStep::Drop } else { RangeStep::End }
-        });
-        if let Some(signal) = self.with_ranges(&header, files)?.signal {
+        let complete =
+            self.all_ranges(&header, |range| (!incomplete.contains(&range.hidden)).then_some(RangeStep::End));
+        let ended = self.with_ranges(&header, complete)?;
+        // What was not ended is copied as a whole below.
+        let all = self.all_ranges(&header, |_| Some(RangeStep::Drop));
+        let target = &*header.target.0;
+        let signal = match ended.signal {
+            None => self.job(&header, (target, target), |job| job.perform(all))?.signal,
+            signal => signal,
+        };
+        if let Some(signal) = signal {
             return Ok(signals::end_by(signal));
         }
         let sync = self.sync(trees(&header))?;
@@ -196,11 +209,18 @@ impl Run<'_> {
         Ok(self.end(code))
     }
 
+    fn refuse_unopened(&self) -> Result<(), String> {
+        if self.lists.is_opened()? {
+            return Ok(());
+        }
+        Err("the opening step has not been done: run 'ferry plan --open' first".to_owned())
+    }
+
     /// Reads the ranges of all parts, and selects a step for each file.
     fn all_ranges(
         &self,
         header: &Header,
-        step: impl Fn(&Range) -> RangeStep,
+        step: impl Fn(&Range) -> Option<RangeStep>,
     ) -> impl Iterator<Item = Result<(Range, RangeStep), String>> {
         // One file is open at a time.
         let ranges = (1..=header.parts).flat_map(|part| -> Box<dyn Iterator<Item = _>> {
@@ -210,11 +230,9 @@ impl Run<'_> {
             }
         });
         let firsts = ranges.filter(|range| !range.as_ref().is_ok_and(|range| range.start > 0));
-        firsts.map(move |range| {
-            range.map(|range| {
-                let step = step(&range);
-                (range, step)
-            })
+        firsts.filter_map(move |range| match range {
+            Ok(range) => step(&range).map(|step| Ok((range, step))),
+            Err(why) => Some(Err(why)),
         })
     }
 
@@ -224,18 +242,19 @@ impl Run<'_> {
         header: &Header,
         ranges: impl Iterator<Item = Result<(Range, RangeStep), String>>,
     ) -> Result<Performed, String> {
-        self.job(header, |job| job.perform(ranges))
+        self.job(header, (&header.source.0, &header.target.0), |job| job.perform(ranges))
     }
 
     fn job(
         &self,
         header: &Header,
+        (source, target): (&Path, &Path),
         act: impl FnOnce(&Job<'_>) -> Result<Performed, String>,
     ) -> Result<Performed, String> {
         let options = self.sync(trees(header))?.io;
         let job = Job {
-            source: &header.source.0,
-            target: &header.target.0,
+            source,
+            target,
             io: &options,
             fsync: self.request.fsync,
             observer: Arc::clone(&self.messages) as Arc<dyn Observer>,
@@ -254,15 +273,6 @@ impl Run<'_> {
 
     fn sync(&self, words: Vec<OsString>) -> Result<sync::Request, String> {
         self.request.sync(words).map_err(|usage| usage.message)
-    }
-
-    /// Notes that a step has succeeded, if it has, and returns the exit code.
-    fn ended(&self, code: ExitCode, note: impl FnOnce() -> Result<(), String>) -> Result<ExitCode, String> {
-        let code = self.end(code);
-        if code == ExitCode::SUCCESS {
-            note()?;
-        }
-        Ok(code)
     }
 
     /// Repeats failures that have scrolled away, and returns the exit code.
@@ -308,7 +318,7 @@ struct Splitting<'a> {
 impl<'a> Splitting<'a> {
     fn new(lists: &'a Lists, parts: u32, range: Option<u64>) -> Self {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-        let hidden = format!(".ferry-plan-{:x}-{:x}", now.as_nanos(), std::process::id());
+        let hidden = format!("{HIDDEN}{:x}-{:x}", now.as_nanos(), std::process::id());
         let count = parts as usize;
         Self {
             balance: Balance::new(count),

@@ -77,8 +77,7 @@ fn a_misspelt_word_is_answered_with_the_one_that_is_meant() {
 
 #[test]
 fn a_word_that_is_near_none_is_answered_with_all() {
-    let all =
-        "ferry: 'zork' is not a command; choose one of cp, sync, verify, lab, trace, tune, completions, man";
+    let all = "ferry: 'zork' is not a command; choose one of cp, sync, verify, plan, lab, trace, tune, completions, man";
     assert_eq!(refused("ferry zork"), (all.to_owned(), 2));
     assert_eq!(refused("ferry sync --zork"), ("ferry sync: unrecognized option '--zork'".to_owned(), 2));
     assert!(

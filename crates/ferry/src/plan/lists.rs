@@ -12,7 +12,7 @@ use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use ferry_sync::plan::PathText;
 use serde::{Deserialize, Serialize};
@@ -54,6 +54,19 @@ pub(super) struct Range {
     pub(super) changed: (i64, u32),
     pub(super) start: u64,
     pub(super) end: u64,
+}
+
+/// Beginning of the names of files that get ranges.
+pub(super) const HIDDEN: &str = ".ferry-plan-";
+
+impl Range {
+    /// Returns true if the range lies within its file, and both names within the trees.
+    fn is_possible(&self) -> bool {
+        let path = &self.path.0;
+        let is_within = path.components().all(|component| matches!(component, Component::Normal(_)));
+        let is_hidden = self.hidden.starts_with(HIDDEN) && !self.hidden.contains(['/', '\0']);
+        is_within && path.file_name().is_some() && is_hidden && self.start < self.end && self.end <= self.size
+    }
 }
 
 /// A directory of lists.
@@ -137,7 +150,13 @@ impl Lists {
         let path = self.path(&format!("ranges-{part}"));
         let file = File::open(&path).map_err(|error| cannot("open", &path, &error))?;
         let lines = serde_json::Deserializer::from_reader(BufReader::new(file)).into_iter::<Range>();
-        Ok(lines.map(move |line| line.map_err(|error| format!("{}: {error}", quote(&path)))))
+        Ok(lines.map(move |line| match line {
+            Ok(range) if range.is_possible() => Ok(range),
+            Ok(range) => {
+                Err(format!("{}: {} has a range that no plan has", quote(&path), quote(&range.path.0)))
+            }
+            Err(error) => Err(format!("{}: {error}", quote(&path))),
+        }))
     }
 
     pub(super) fn is_opened(&self) -> Result<bool, String> {

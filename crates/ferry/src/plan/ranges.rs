@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ferry_copy::{Copier, Failure, FailureKind, Observer, Pair, Progress, Settings, Sides, Start, Verb};
-use ferry_io::{FileKind, Io, Name, Paths, Stat};
+use ferry_io::{Errno, FileKind, Io, Name, Paths, Stat};
 
 use super::lists::Range;
 use crate::output::describe;
@@ -21,7 +21,7 @@ pub(super) enum Step {
     Copy,
     /// The hidden file gets attributes and name.
     End,
-    /// The hidden file is removed.
+    /// The hidden file is removed, if it is there. The source takes no part.
     Drop,
 }
 
@@ -146,15 +146,35 @@ impl Way<'_> {
         let (Some(name), Some(hidden)) =
             (path.file_name().and_then(name_of), Name::new(range.hidden.as_bytes()))
         else {
+            // Longer than a name may be.
+            let kind = FailureKind::Changed;
+            self.copier.fail_at(Failure { source: path.to_owned(), target: path.to_owned(), kind });
             return false;
         };
-        let Some(pair) = self.enter(path.parent().unwrap_or(Path::new(""))).await else { return false };
+        let pair = match self.enter(path.parent().unwrap_or(Path::new(""))).await {
+            Ok(pair) => pair,
+            // The directory has gone, and what was in it.
+            Err(missed) if matches!(step, Step::End | Step::Drop) && missed.is_gone() => return true,
+            Err(missed) => return self.miss(missed),
+        };
         let taken = step_in(self.copier, &pair, (&name, &hidden), range, step).await;
         taken.map_err(|kind| self.copier.fail(&pair, &name, kind)).is_ok()
     }
 
+    /// Reports a folder that could not be entered.
+    fn miss(&self, Missed { above, name, kind }: Missed) -> bool {
+        self.copier.fail(&above, &name, kind);
+        false
+    }
+
     async fn lend(&mut self, directory: &Path) {
-        let Some(pair) = self.enter(directory).await else { return };
+        let pair = match self.enter(directory).await {
+            Ok(pair) => pair,
+            Err(missed) => {
+                self.miss(missed);
+                return;
+            }
+        };
         let lent = async {
             let (_, target) = self.copier.folders(&pair).await?;
             let failed = |error| FailureKind::Io { verb: Verb::SetMode, error };
@@ -170,8 +190,8 @@ impl Way<'_> {
         }
     }
 
-    /// Opens the folders on the way that are not open. Failures are reported.
-    async fn enter(&mut self, folder: &Path) -> Option<Pair> {
+    /// Opens the folders on the way that are not open.
+    async fn enter(&mut self, folder: &Path) -> Result<Pair, Missed> {
         let wanted: Vec<Name> = folder.iter().filter_map(name_of).collect();
         let known = self.open.iter().zip(&wanted).take_while(|((open, _), name)| open == *name).count();
         self.leave(known).await;
@@ -179,13 +199,10 @@ impl Way<'_> {
             let above = self.open.last().map_or(&self.root, |(_, pair)| pair);
             match self.copier.enter(above, &name).await {
                 Ok(pair) => self.open.push((name, pair)),
-                Err(kind) => {
-                    self.copier.fail(above, &name, kind);
-                    return None;
-                }
+                Err(kind) => return Err(Missed { above: above.clone(), name, kind }),
             }
         }
-        Some(self.open.last().map_or(&self.root, |(_, pair)| pair).clone())
+        Ok(self.open.last().map_or(&self.root, |(_, pair)| pair).clone())
     }
 
     /// Closes the folders beyond the first ones. Their attributes stay as they are: the closing step sets them.
@@ -195,6 +212,19 @@ impl Way<'_> {
                 self.copier.finish_bare(pair).await;
             }
         }
+    }
+}
+
+/// A folder that could not be entered.
+struct Missed {
+    above: Pair,
+    name: Name,
+    kind: FailureKind,
+}
+
+impl Missed {
+    fn is_gone(&self) -> bool {
+        self.kind.error().is_some_and(|error| error.is(Errno::NOENT) || error.is(Errno::NOTDIR))
     }
 }
 
@@ -214,16 +244,12 @@ async fn step_in(
     }
     let (source, target) = copier.look(pair, name).await?;
     let Some(source) = source.filter(|source| is_version(source, range)) else {
-        // The closing step copies what is there now.
-        return if step == Step::End {
-            copier.drop_ranges(pair, hidden).await
-        } else {
-            Err(FailureKind::Changed)
-        };
+        // The closing step removes the ranges, and copies what is there now.
+        return if step == Step::End { Ok(()) } else { Err(FailureKind::Changed) };
     };
     if target.as_ref().is_some_and(|target| is_complete(&source, target)) {
         // An earlier closing step has ended it.
-        return if step == Step::End { copier.drop_ranges(pair, hidden).await } else { Ok(()) };
+        return Ok(());
     }
     match step {
         Step::Begin => copier.begin_ranges(pair, hidden).await,

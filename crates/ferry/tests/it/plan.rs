@@ -192,7 +192,10 @@ fn an_unfinished_part_keeps_the_closing_step_back() {
     let at = place.path();
     source(at, 2, &knobs(at));
     succeeds(at, &["--split=3", "--range=1M", "source", "target", "lists"]);
-    fails(at, &["--part=1", "lists"], "run 'ferry plan --open' first");
+    for step in [&["--part=1"][..], &["--close"], &["--close", "--rest"]] {
+        fails(at, &[step, &["lists"]].concat(), "run 'ferry plan --open' first");
+    }
+    assert!(!at.join("target").exists());
     succeeds(at, &["--open", "lists"]);
     succeeds(at, &["--part=2", "lists"]);
     assert!(succeeds(at, &["--part=2", "lists"]).contains("has been copied already"));
@@ -224,6 +227,21 @@ fn a_file_that_changes_after_the_split_is_copied_by_the_closing_step() {
     parts(at, 2);
     write(&at.join("source/holes"), 4 * MIB, 101);
     succeeds(at, &["--close", "lists"]);
+    assert_equal(at);
+}
+
+#[test]
+fn what_can_not_be_made_keeps_nothing_else_from_being_copied() {
+    let place = tempfile::tempdir().unwrap();
+    let at = place.path();
+    source(at, 5, &knobs(at));
+    succeeds(at, &["--split=2", "--range=1M", "source", "target", "lists"]);
+    fs::remove_dir_all(at.join("source/large files")).unwrap();
+    fails(at, &["--open", "lists"], "large files");
+    let failed = (1..=2).filter(|part| !plan(at, &[&format!("--part={part}"), "lists"]).status.success());
+    assert!(failed.count() > 0, "a part lacks what could not be made");
+    fails(at, &["--close", "lists"], "succeeded");
+    succeeds(at, &["--close", "--rest", "lists"]);
     assert_equal(at);
 }
 
@@ -312,4 +330,19 @@ fn lists_that_do_not_fit_are_refused() {
     fs::write(at.join("lists/split.json"), header).unwrap();
     fs::write(at.join("lists/ranges-1"), b"{\"path\":1}\n").unwrap();
     fails(at, &["--part=1", "lists"], "ranges-1");
+    fs::write(at.join("outside"), b"mine").unwrap();
+    for (path, hidden, end) in [
+        ("../outside", ".ferry-plan-1", 1),
+        ("a", "../outside", 1),
+        ("a", "outside", 1),
+        ("a", ".ferry-plan-1", 9),
+    ] {
+        let range = format!(
+            "{{\"path\":\"{path}\",\"hidden\":\"{hidden}\",\"inode\":1,\"size\":4,\"changed\":[0,0],\"start\":0,\"end\":{end}}}\n"
+        );
+        fs::write(at.join("lists/ranges-1"), range).unwrap();
+        fails(at, &["--part=1", "lists"], "a range that no plan has");
+        fails(at, &["--close", "--rest", "lists"], "a range that no plan has");
+    }
+    assert_eq!(fs::read(at.join("outside")).unwrap(), b"mine");
 }
