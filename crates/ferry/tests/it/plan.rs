@@ -13,7 +13,7 @@ use ferry_tree::random::{Knobs, tree};
 use ferry_tree::{Tree, make};
 
 use crate::random::filesystem::Filesystem;
-use crate::scene::{FERRY, ferry, is_root, place_program, scaled, text};
+use crate::scene::{FERRY, ferry, is_root, place_program, scaled, skip, text};
 
 const MIB: u64 = 1 << 20;
 
@@ -243,6 +243,39 @@ fn what_can_not_be_made_keeps_nothing_else_from_being_copied() {
     fails(at, &["--close", "lists"], "succeeded");
     succeeds(at, &["--close", "--rest", "lists"]);
     assert_equal(at);
+}
+
+#[test]
+fn a_part_without_room_is_run_again() {
+    if !is_root() {
+        skip::<()>("needs root to mount a filesystem");
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let at = place.path();
+    fs::create_dir(at.join("source")).unwrap();
+    write(&at.join("source/large"), 8 * MIB, 6);
+    fs::write(at.join("source/small"), b"small").unwrap();
+    fs::create_dir(at.join("target")).unwrap();
+    // The mount is one of the shell, and ends with it.
+    let script = "
+        mount -t tmpfs -o size=4m none target
+        $0 plan --split=1 --range=1M source target lists
+        $0 plan --open lists
+        if $0 plan --part=1 lists 2>full; then exit 3; fi
+        grep -q 'No space left' full
+        ! test -e lists/done-1
+        ! test -e target/large
+        mount -o remount,size=40m target
+        $0 plan --part=1 lists
+        $0 plan --close lists
+        $0 verify source target
+        test $(ls -A target | wc -l) = 2";
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--propagation", "private", "sh", "-euc", script, FERRY]).current_dir(at);
+    let output = command.output().unwrap();
+    let full = fs::read_to_string(at.join("full")).unwrap_or_default();
+    assert!(output.status.success(), "{:?}: {}\n{full}", output.status, said(&output));
 }
 
 #[test]
