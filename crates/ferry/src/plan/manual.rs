@@ -15,8 +15,9 @@ pub(crate) const MANUAL: Manual = Manual {
     ],
     usual: &[],
     after: "\
-The four steps together do what `ferry sync SOURCE TARGET` does. Parts may run at the same time, and in any order. All \
-machines need the same paths for SOURCE, TARGET and LISTS.
+Take the steps in this order: --split, --open, --part for each part, --close. Parts may run at the same time, in any \
+order. The steps together do what `ferry sync SOURCE TARGET` does. All machines need the same paths for SOURCE, TARGET \
+and LISTS.
 
 LISTS is a new directory. `part-K` has the names of part K, relative to SOURCE, each followed by a NUL byte, as \
 `ferry sync --null --files-from`, `xargs -0` and `tar --null --files-from` read them. `ranges-K` has its ranges of large \
