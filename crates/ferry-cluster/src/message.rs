@@ -339,9 +339,9 @@ pub struct Record {
 pub enum Stop {
     /// A signal.
     Interrupted,
-    /// A filesystem without space.
+    /// The filesystem of the target or of the journal is full, or a quota used up.
     NoSpace,
-    /// The journal could not be written, or a rank lost its roots.
+    /// The journal could not be written for another reason, or a rank lost its roots.
     Failed,
 }
 

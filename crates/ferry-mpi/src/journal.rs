@@ -3,7 +3,7 @@
 //! It is locked, so that two jobs never fill one target. A line that a kill has cut off is removed.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{self, BufRead as _, BufReader, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use ferry_cluster::{Header, Line, parse_header, parse_line, write_header, write_line};
@@ -17,6 +17,21 @@ pub(crate) struct Journal {
     fsync: bool,
     /// Set after a failed write: a later line would follow a gap.
     is_broken: bool,
+}
+
+/// A line that could not be written.
+#[derive(Debug)]
+pub(crate) struct Unwritten {
+    /// A message for the user.
+    pub(crate) why: String,
+    /// Set if the filesystem of the journal is full, or the quota used up.
+    pub(crate) is_full: bool,
+}
+
+impl From<Unwritten> for String {
+    fn from(unwritten: Unwritten) -> Self {
+        unwritten.why
+    }
 }
 
 /// A journal as it was found.
@@ -93,29 +108,35 @@ impl Journal {
     /// Writes the header of a new job.
     ///
     /// # Errors
-    /// A message for the user.
-    pub(crate) fn begin(&mut self, header: &Header) -> Result<(), String> {
-        let line = write_header(header).map_err(|error| error.to_string())?;
-        self.append(&line)
+    /// The line was not written.
+    pub(crate) fn begin(&mut self, header: &Header) -> Result<(), Unwritten> {
+        self.append(write_header(header).map_err(io::Error::from))
     }
 
-    /// Adds a line.
+    /// Adds a line. After a line that was not written it does nothing: the next job repeats what the line would have said.
     ///
     /// # Errors
-    /// A message for the user.
-    pub(crate) fn add(&mut self, line: &Line) -> Result<(), String> {
-        let line = write_line(line).map_err(|error| error.to_string())?;
-        self.append(&line)
+    /// The line was not written.
+    pub(crate) fn add(&mut self, line: &Line) -> Result<(), Unwritten> {
+        if self.is_broken {
+            return Ok(());
+        }
+        self.append(write_line(line).map_err(io::Error::from))
     }
 
-    fn append(&mut self, line: &[u8]) -> Result<(), String> {
-        if self.is_broken {
-            return Err(format!("the journal '{}' could not be written before", self.path.display()));
-        }
-        let written = self.file.write_all(line);
+    /// Returns true after a line that was not written.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.is_broken
+    }
+
+    fn append(&mut self, line: io::Result<Vec<u8>>) -> Result<(), Unwritten> {
+        let written = line.and_then(|line| self.file.write_all(&line));
         let durable = written.and_then(|()| if self.fsync { self.file.sync_data() } else { Ok(()) });
         self.is_broken = durable.is_err();
-        durable.map_err(cannot("write the journal", &self.path))
+        durable.map_err(|error| Unwritten {
+            is_full: matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded),
+            why: cannot("write the journal", &self.path)(error),
+        })
     }
 
     /// Removes the journal of a job that is complete.

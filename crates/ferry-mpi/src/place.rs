@@ -102,7 +102,7 @@ mod tests {
         let (source, copy) = (text(&path("source")), text(&path("target")));
         let header = ferry_cluster::Header::new(source, copy, (0, 0), settings);
         let journal = Journal::open(&path(".target.ferry-mpi"), false, false).map(|found| found.journal);
-        journal.and_then(|mut journal| journal.begin(&header)).unwrap();
+        journal.unwrap().begin(&header).unwrap();
         assert_eq!(target("-a"), path("target"), "it goes on");
     }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use ferry_cluster::{Coordinator, Header, Line, Settings, Stop, ToCoordinator, Totals};
 
 use crate::failures::cannot;
-use crate::journal::Journal;
+use crate::journal::{Journal, Unwritten};
 use crate::options::{Copy, Options};
 use crate::performer::{PAUSE, Performer, Said};
 use crate::place::{self, Place};
@@ -136,7 +136,7 @@ impl Job<'_> {
                 is_quiet = false;
                 match serde_json::from_slice(&message) {
                     Ok(message) => self.take(rank, message),
-                    Err(error) => self.fail(&format!("a message of rank {rank}: {error}")),
+                    Err(error) => self.fail(&format!("a message of rank {rank}: {error}"), Stop::Failed),
                 }
             }
             let is_ended = match self.performer.next() {
@@ -174,14 +174,17 @@ impl Job<'_> {
         failures.iter().for_each(|failure| complain(failure));
         match self.coordinator.take(rank, message) {
             Ok(Some(record)) => {
-                if let Err(why) = self.journal.add(&Line::Record(Box::new(record))) {
+                let added = self.journal.add(&Line::Record(Box::new(record)));
+                if self.journal.is_broken() {
                     // Nothing that depends on the record is sent.
                     drop(self.coordinator.sends());
-                    self.fail(&why);
+                }
+                if let Err(Unwritten { why, is_full }) = added {
+                    self.fail(&why, if is_full { Stop::NoSpace } else { Stop::Failed });
                 }
             }
             Ok(None) => {}
-            Err(error) => self.fail(&format!("rank {rank}: {error}")),
+            Err(error) => self.fail(&format!("rank {rank}: {error}"), Stop::Failed),
         }
         if self.coordinator.stopped().is_some() && self.stopped.is_none() {
             self.stopped = Some(Instant::now());
@@ -189,9 +192,9 @@ impl Job<'_> {
         self.send();
     }
 
-    fn fail(&mut self, why: &str) {
+    fn fail(&mut self, why: &str, stop: Stop) {
         complain(why);
-        self.coordinator.stop(Stop::Failed);
+        self.coordinator.stop(stop);
         self.stopped.get_or_insert_with(Instant::now);
         self.send();
     }
@@ -238,7 +241,7 @@ impl Job<'_> {
                 ExitCode::from(130)
             }
             Some(Stop::NoSpace) => {
-                complain("stopped early: the target's space or quota is used up; the same command goes on");
+                complain("stopped early: space or quota is used up; the same command goes on");
                 ExitCode::FAILURE
             }
             Some(Stop::Failed) => {

@@ -25,26 +25,54 @@ impl Drop for Small {
     }
 }
 
-#[test]
-fn a_full_filesystem_stops_all_ranks_and_the_job_goes_on_when_there_is_room() {
+impl Small {
+    fn grow(&self) {
+        let mut grow = Command::new("mount");
+        grow.args(["-o", "remount,size=200m"]).arg(&self.0);
+        assert!(grow.status().unwrap().success());
+    }
+}
+
+/// Copies to a target of `room` with a journal of `journal_room`, one of which is too small; again after both have grown.
+///
+/// Returns what the first job said.
+fn expect_stop_and_end(room: &str, journal_room: &str) -> Option<String> {
     let _turn = turn();
     let place = tempfile::tempdir().unwrap();
     let path = |name: &str| place.path().join(name);
     make_many(&path("source"));
-    let Some(small) = Small::mount(&path("small"), "9m") else {
+    let mounted = (Small::mount(&path("small"), room), Small::mount(&path("other"), journal_room));
+    let (Some(small), Some(other)) = mounted else {
         println!("SKIP: no filesystem may be mounted");
-        return;
+        return None;
     };
-    let target = path("small/target");
-    let options = ["--range", "64K", "--lease", "16"];
+    let (target, journal) = (path("small/target"), path("other/journal"));
+    let options = ["--range", "64K", "--lease", "16", "--journal", journal.to_str().unwrap()];
     let output = run(4, &options, &path("source"), &target);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("the target's space or quota is used up"), "{said}");
-    let grown = Command::new("mount").args(["-o", "remount,size=200m"]).arg(&small.0).status().unwrap();
-    assert!(grown.success());
+    let end = "ferry-mpi: stopped early: space or quota is used up; the same command goes on";
+    assert_eq!(said.lines().last(), Some(end), "{said}");
+    small.grow();
+    other.grow();
     copy(4, &options, &path("source"), &target);
     expect_equal(&path("source"), &target, "after a full filesystem");
+    Some(said)
+}
+
+#[test]
+fn a_full_filesystem_stops_all_ranks_and_the_job_goes_on_when_there_is_room() {
+    let Some(said) = expect_stop_and_end("9m", "200m") else { return };
+    assert!(!said.contains("the journal"), "{said}");
+    assert!(said.contains("No space left on device"), "{said}");
+}
+
+#[test]
+fn a_full_filesystem_of_the_journal_stops_all_ranks_and_the_job_goes_on_when_there_is_room() {
+    let Some(said) = expect_stop_and_end("200m", "64k") else { return };
+    let failures: Vec<_> = said.lines().filter(|line| line.contains("No space left on device")).collect();
+    assert_eq!(failures.len(), 1, "{said}");
+    assert!(failures[0].starts_with("ferry-mpi: cannot write the journal '"), "{said}");
 }
 
 #[test]
