@@ -2,10 +2,11 @@
 
 use rustix::fd::AsFd;
 use rustix::fs::{AtFlags, FileType, Statx, StatxFlags, statx};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// The type of an entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum EntryKind {
     /// A directory.
     Directory,
@@ -56,7 +57,7 @@ impl From<FileType> for EntryKind {
 }
 
 /// A point in time with the kernel's resolution. Seconds count from 1970 and may be negative.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Time {
     /// Whole seconds since 1970-01-01 00:00 UTC, rounded down.
     pub seconds: i64,
@@ -96,7 +97,7 @@ fn civil(days: i64) -> (i64, i64, i64) {
 }
 
 /// Identity of an inode: names with equal values are the same file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Inode {
     /// The filesystem's device number, major in the high half.
     pub device: u64,

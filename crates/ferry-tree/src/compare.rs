@@ -18,13 +18,18 @@ mod entry;
 mod facts;
 mod holes;
 mod links;
+mod merged;
 mod options;
+mod pieces;
 mod progress;
 mod snapshots;
 mod walk;
 
+pub use content::Buffers;
 pub use difference::{Difference, Mismatch, Side};
+pub use links::Linked;
 pub use options::{Holes, Options};
+pub use pieces::{Found, Joined, Listed, Pieces};
 pub use progress::{Observer, Progress, Summary};
 pub use snapshots::snapshots;
 pub use walk::trees;

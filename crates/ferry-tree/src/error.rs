@@ -2,10 +2,11 @@
 
 use crate::quote::Quoted;
 use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Operation that the kernel refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Operation {
     /// Open a file or directory.
     Open,

@@ -1,7 +1,7 @@
 //! Opening and listing beneath an open directory. No link is followed and nothing is changed.
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{CWD, Mode, OFlags, RawDir, ResolveFlags, openat, openat2};
+use rustix::fs::{CWD, FileType, Mode, OFlags, RawDir, ResolveFlags, openat, openat2};
 use rustix::io::{Errno, Result, fcntl_dupfd_cloexec};
 use std::mem::MaybeUninit;
 
@@ -91,7 +91,8 @@ fn chain(parent: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd> {
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     bytes: Vec<u8>,
-    spans: Vec<(usize, u16)>,
+    /// Offset and size of each name, and true for what the listing says is neither a directory nor unknown.
+    spans: Vec<(usize, u16, bool)>,
 }
 
 impl Names {
@@ -102,7 +103,10 @@ impl Names {
         let mut entries = RawDir::new(directory, &mut buffer);
         while let Some(entry) = entries.next() {
             match entry {
-                Ok(entry) => names.push(entry.file_name().to_bytes()),
+                Ok(entry) => {
+                    let may_be_folder = matches!(entry.file_type(), FileType::Directory | FileType::Unknown);
+                    names.push(entry.file_name().to_bytes(), !may_be_folder);
+                }
                 Err(Errno::INTR) => {}
                 // An open directory that was removed has no entries.
                 Err(Errno::NOENT) => break,
@@ -110,17 +114,17 @@ impl Names {
             }
         }
         let Self { bytes, spans } = &mut names;
-        let name = |(start, size): (usize, u16)| &bytes[start..start + usize::from(size)];
+        let name = |(start, size, _): (usize, u16, bool)| &bytes[start..start + usize::from(size)];
         spans.sort_unstable_by(|a, b| name(*a).cmp(name(*b)));
         // A directory that changes during the listing may return an entry twice.
         spans.dedup_by(|a, b| name(*a) == name(*b));
         Ok(names)
     }
 
-    fn push(&mut self, name: &[u8]) {
+    fn push(&mut self, name: &[u8], is_leaf: bool) {
         let Ok(size) = u16::try_from(name.len()) else { return };
         if !matches!(name, b"." | b"..") {
-            self.spans.push((self.bytes.len(), size));
+            self.spans.push((self.bytes.len(), size, is_leaf));
             self.bytes.extend_from_slice(name);
         }
     }
@@ -130,11 +134,16 @@ impl Names {
     }
 
     pub(crate) fn get(&self, index: usize) -> Option<&[u8]> {
-        let (start, size) = *self.spans.get(index)?;
+        let (start, size, _) = *self.spans.get(index)?;
         Some(&self.bytes[start..start + usize::from(size)])
     }
 
+    /// Returns true if the listing says that the entry is no directory.
+    pub(crate) fn is_leaf(&self, index: usize) -> bool {
+        self.spans.get(index).is_some_and(|(.., is_leaf)| *is_leaf)
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
-        self.spans.iter().map(|(start, size)| &self.bytes[*start..start + usize::from(*size)])
+        self.spans.iter().map(|(start, size, _)| &self.bytes[*start..start + usize::from(*size)])
     }
 }

@@ -8,19 +8,22 @@ use rustix::fd::BorrowedFd;
 use rustix::fs::{Advice, fadvise};
 use rustix::io::Errno;
 use std::num::NonZeroU64;
+use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
 
 const BLOCK_BYTES: usize = 1 << 18;
 /// Minimum size of a file for which the kernel is advised to read further ahead.
 const LARGE_BYTES: u64 = 1 << 20;
 
-pub(super) struct Buffers {
+/// Blocks of both sides, reused from file to file by one thread.
+#[derive(Debug)]
+pub struct Buffers {
     source: Vec<u8>,
     target: Vec<u8>,
 }
 
-impl Buffers {
-    pub(super) fn new() -> Self {
+impl Default for Buffers {
+    fn default() -> Self {
         Self { source: vec![0; BLOCK_BYTES], target: vec![0; BLOCK_BYTES] }
     }
 }
@@ -34,23 +37,26 @@ pub(super) struct Files<'a> {
 }
 
 impl Files<'_> {
-    /// Returns the offset of the first byte that differs or that only one side has. Files are read to their actual
-    /// end, because files of /proc have size zero.
+    /// Returns the offset of the first byte in `range` that differs or that only one side has. A range with the last byte
+    /// goes on to the actual end, because files of /proc have size zero.
     pub(super) fn first_difference(
         &self,
+        range: Range<u64>,
         buffers: &mut Buffers,
         progress: &Progress,
     ) -> Result<Option<u64>, (Side, Errno)> {
         let size = self.source_attributes.size;
-        if let Some(bytes) = NonZeroU64::new(size).filter(|size| size.get() > LARGE_BYTES) {
+        let last = range.end.min(size);
+        let bytes = last.saturating_sub(range.start);
+        if let Some(bytes) = NonZeroU64::new(bytes).filter(|bytes| bytes.get() > LARGE_BYTES) {
             for file in [self.source, self.target] {
                 // Only advice: not every file accepts it.
-                fadvise(file, 0, Some(bytes), Advice::Sequential).ok();
+                fadvise(file, range.start, Some(bytes), Advice::Sequential).ok();
             }
         }
-        let mut offset = 0;
-        while offset < size && !progress.is_stopped() {
-            let Some((start, end)) = self.data(offset, size)? else { break };
+        let mut offset = range.start;
+        while offset < last && !progress.is_stopped() {
+            let Some((start, end)) = self.data(offset, last)? else { break };
             offset = start;
             while offset < end && !progress.is_stopped() {
                 let left = usize::try_from(end - offset).unwrap_or(usize::MAX).min(BLOCK_BYTES);
@@ -66,7 +72,7 @@ impl Files<'_> {
                 }
             }
         }
-        self.behind(buffers, size, progress)
+        if range.end < size { Ok(None) } else { self.behind(buffers, size, progress) }
     }
 
     /// Returns the offset of the first difference behind the common size.
@@ -88,14 +94,14 @@ impl Files<'_> {
         Ok(None)
     }
 
-    /// Returns the next run that is data on either side, or all the rest if neither side seems to have holes.
-    fn data(&self, offset: u64, size: u64) -> Result<Option<(u64, u64)>, (Side, Errno)> {
+    /// Returns the next run before `last` that is data on either side, or all the rest if neither side seems to have holes.
+    fn data(&self, offset: u64, last: u64) -> Result<Option<(u64, u64)>, (Side, Errno)> {
         let dense = |attributes: &Attributes| attributes.allocated >= attributes.size;
         if dense(self.source_attributes) || dense(self.target_attributes) {
-            return Ok(Some((offset, size)));
+            return Ok(Some((offset, last)));
         }
-        let source = extents::next(self.source, offset, size).map_err(|errno| (Side::Source, errno))?;
-        let target = extents::next(self.target, offset, size).map_err(|errno| (Side::Target, errno))?;
+        let source = extents::next(self.source, offset, last).map_err(|errno| (Side::Source, errno))?;
+        let target = extents::next(self.target, offset, last).map_err(|errno| (Side::Target, errno))?;
         let first = source.into_iter().chain(target).min();
         Ok(first.map(|extent| (extent.offset, extent.end())))
     }

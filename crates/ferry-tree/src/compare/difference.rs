@@ -5,10 +5,11 @@ use crate::attributes::{EntryKind, Time};
 use crate::error::Operation;
 use crate::quote::Quoted;
 use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// One of the two trees.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Side {
     /// The original.
     Source,
@@ -26,7 +27,7 @@ impl fmt::Display for Side {
 }
 
 /// A difference at one path. Its `Display` is one line.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Difference {
     /// Path from the root; empty for the root itself.
     pub path: Vec<u8>,
@@ -35,7 +36,7 @@ pub struct Difference {
 }
 
 /// Property in which two entries of the same path differ.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Mismatch {
     /// Only the source has it.
     MissingInTarget(EntryKind),
@@ -134,8 +135,24 @@ pub enum Mismatch {
         /// Operation that failed.
         operation: Operation,
         /// Reason given by the kernel.
+        #[serde(with = "number")]
         errno: Errno,
     },
+}
+
+/// The errno of a difference as a number.
+mod number {
+    use rustix::io::Errno;
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
+    pub(super) fn serialize<S: Serializer>(errno: &Errno, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_i32(errno.raw_os_error())
+    }
+
+    pub(super) fn deserialize<'a, D: Deserializer<'a>>(from: D) -> Result<Errno, D::Error> {
+        i32::deserialize(from).map(Errno::from_raw_os_error)
+    }
 }
 
 /// Difference of an entry that only one side has.

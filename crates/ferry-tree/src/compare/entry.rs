@@ -4,7 +4,7 @@ use super::content::{Buffers, Files};
 use super::difference::{Difference, Mismatch, Side, alone};
 use super::facts;
 use super::holes::{self, Layout};
-use super::links::Links;
+use super::links::{Linked, Links};
 use super::options::Options;
 use super::progress::{Observer, Progress};
 use crate::attributes::{Attributes, EntryKind};
@@ -14,6 +14,7 @@ use crate::{extents, open, xattr};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::readlinkat;
 use rustix::io::{Errno, Result as CallResult};
+use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, PoisonError};
 
@@ -38,9 +39,18 @@ impl PathPair<'_> {
     }
 }
 
-struct Sides<T> {
-    source: T,
-    target: T,
+pub(super) struct Sides<T> {
+    pub(super) source: T,
+    pub(super) target: T,
+}
+
+impl<T> Sides<T> {
+    pub(super) fn of(&self, side: Side) -> &T {
+        match side {
+            Side::Source => &self.source,
+            Side::Target => &self.target,
+        }
+    }
 }
 
 /// Options and results shared by all threads of a comparison.
@@ -49,6 +59,17 @@ pub(super) struct Checks<'a> {
     pub(super) progress: &'a Progress,
     pub(super) observer: &'a Observer<'a>,
     pub(super) links: Mutex<Links>,
+    /// The content of files from this size on is left to the caller.
+    pub(super) large: u64,
+}
+
+/// What of an entry remains to be compared.
+pub(super) enum Rest {
+    Nothing,
+    /// The entries of both directories.
+    Entries,
+    /// The content of a large file, which has these attributes in the source.
+    Content(Attributes),
 }
 
 impl Checks<'_> {
@@ -70,9 +91,9 @@ impl Checks<'_> {
         }
     }
 
-    /// Compares one entry. Returns true if both sides are directories, whose entries remain to be compared.
-    pub(super) fn entry(&self, spot: &PathPair<'_>, buffers: &mut Buffers) -> bool {
-        let Some(sides) = self.attributes(spot) else { return false };
+    /// Compares one entry, and returns what remains of it.
+    pub(super) fn entry(&self, spot: &PathPair<'_>, buffers: &mut Buffers) -> Rest {
+        let Some(sides) = self.attributes(spot) else { return Rest::Nothing };
         let (source, target) = (&sides.source, &sides.target);
         self.progress.entries.fetch_add(1, Relaxed);
         if source.inode == target.inode {
@@ -80,7 +101,7 @@ impl Checks<'_> {
         }
         if source.kind != target.kind {
             self.report(spot.path(), Mismatch::Kind { source: source.kind, target: target.kind });
-            return false;
+            return Rest::Nothing;
         }
         let mut report = |mismatch| self.report(spot.path(), mismatch);
         facts::attributes(source, target, self.options, &mut report);
@@ -90,13 +111,19 @@ impl Checks<'_> {
                 facts::xattrs(&both.source, &both.target, self.options, &mut report);
             }
         }
+        let mut rest = Rest::Nothing;
         match source.kind {
             EntryKind::Directory => {
                 self.progress.directories.fetch_add(1, Relaxed);
-                return true;
+                return Rest::Entries;
             }
             EntryKind::Symlink => self.link_target(spot),
-            EntryKind::File if source.size == target.size => self.file(spot, &sides, buffers),
+            EntryKind::File if source.size == target.size => {
+                let is_large = self.options.content && source.size >= self.large;
+                if self.file(spot, &sides, buffers).is_some() && is_large {
+                    rest = Rest::Content(source.clone());
+                }
+            }
             EntryKind::File
             | EntryKind::Fifo
             | EntryKind::Socket
@@ -104,11 +131,12 @@ impl Checks<'_> {
             | EntryKind::BlockDevice
             | EntryKind::Unknown => {}
         }
-        if self.options.links && Links::concerns(source, target) {
-            let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
-            links.add(spot.path(), source, target);
+        if self.options.links
+            && let Some(name) = Linked::new(spot.path(), source, target)
+        {
+            self.links.lock().unwrap_or_else(PoisonError::into_inner).add(name);
         }
-        false
+        rest
     }
 
     /// Reads the attributes of both sides. Reports an entry that is missing on one side, and returns `None`.
@@ -154,10 +182,11 @@ impl Checks<'_> {
         }
     }
 
-    fn file(&self, spot: &PathPair<'_>, sides: &Sides<Attributes>, buffers: &mut Buffers) {
+    /// Compares two files, but for the content of large ones. Returns `None` if one can't be opened, which is reported.
+    fn file(&self, spot: &PathPair<'_>, sides: &Sides<Attributes>, buffers: &mut Buffers) -> Option<()> {
         let holes = holes::possible(&sides.source, &sides.target, self.options);
         if !self.options.content && !holes {
-            return;
+            return Some(());
         }
         if self.options.content {
             self.progress.files.fetch_add(1, Relaxed);
@@ -168,20 +197,21 @@ impl Checks<'_> {
             // Replaced since its attributes were read: the new file may be of any type.
             if Attributes::of(&file)?.inode == known.inode { Ok(file) } else { Err(Errno::STALE) }
         };
-        let Some(files) = self.both(spot, Operation::Open, open) else { return };
-        if self.options.content {
-            self.content(spot, sides, &files, buffers);
+        let files = self.both(spot, Operation::Open, open)?;
+        if self.options.content && sides.source.size < self.large {
+            self.content(spot, 0..u64::MAX, (sides, &files), buffers);
         }
         if holes {
             self.holes(spot, sides, &files);
         }
+        Some(())
     }
 
-    fn content(
+    pub(super) fn content(
         &self,
         spot: &PathPair<'_>,
-        sides: &Sides<Attributes>,
-        files: &Sides<OwnedFd>,
+        range: Range<u64>,
+        (sides, files): (&Sides<Attributes>, &Sides<OwnedFd>),
         buffers: &mut Buffers,
     ) {
         let files = Files {
@@ -190,7 +220,7 @@ impl Checks<'_> {
             source_attributes: &sides.source,
             target_attributes: &sides.target,
         };
-        match files.first_difference(buffers, self.progress) {
+        match files.first_difference(range, buffers, self.progress) {
             Ok(None) => {}
             Ok(offset) => self.report(spot.path(), Mismatch::Content { offset }),
             Err((side, errno)) => self.unreadable(spot.path(), side, Operation::Read, errno),

@@ -1,7 +1,9 @@
 //! Aspects of two trees that a comparison checks.
 
+use serde::{Deserialize, Serialize};
+
 /// Treatment of holes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Holes {
     /// Holes are not compared.
     Ignore,
@@ -12,7 +14,7 @@ pub enum Holes {
 }
 
 /// Properties to compare. Existence, type, link target and device number are always compared.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Options {
     /// File sizes.
     pub size: bool,

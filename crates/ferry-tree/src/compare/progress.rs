@@ -1,7 +1,7 @@
 //! Progress of a comparison, and its totals.
 
 use super::difference::Difference;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 /// Counters of a running comparison. Any thread may read them or stop the comparison.
@@ -42,13 +42,25 @@ impl Progress {
         }
     }
 
-    pub(super) fn is_stopped(&self) -> bool {
+    /// Adds what another process has compared.
+    pub fn add(&self, more: &Summary) {
+        self.entries.fetch_add(more.entries, Relaxed);
+        self.directories.fetch_add(more.directories, Relaxed);
+        self.files.fetch_add(more.files, Relaxed);
+        self.bytes.fetch_add(more.bytes, Relaxed);
+        self.differences.fetch_add(more.differences, Relaxed);
+        self.shared.fetch_add(more.shared, Relaxed);
+    }
+
+    /// Returns true once the comparison is to end.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
         self.stopped.load(Relaxed)
     }
 }
 
 /// Totals of a comparison.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
     /// Entries compared, including the roots.
     pub entries: u64,

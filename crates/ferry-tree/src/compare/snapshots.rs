@@ -3,7 +3,7 @@
 use super::difference::{Difference, Mismatch, Side, alone};
 use super::facts;
 use super::holes::{self, Layout};
-use super::links::Links;
+use super::links::{Linked, Links};
 use super::options::Options;
 use crate::attributes::EntryKind;
 use crate::capture::{Facts, Snapshot};
@@ -34,10 +34,10 @@ pub fn snapshots(source: &Snapshot, target: &Snapshot, options: &Options) -> Vec
                 let known = sides.iter().all(|side| !failed(side, &path, Operation::ReadXattrs));
                 entry(source, target, known, options, report);
                 let same = source.attributes.kind == target.attributes.kind;
-                let linked = Links::concerns(&source.attributes, &target.attributes);
                 let named = same && source.attributes.kind != EntryKind::Directory;
-                if options.links && named && linked {
-                    links.add(path, &source.attributes, &target.attributes);
+                if options.links && named {
+                    let name = Linked::new(path, &source.attributes, &target.attributes);
+                    name.into_iter().for_each(|name| links.add(name));
                 }
             }
             (Some(entry), None) if !target.unreadable.contains_key(&path) => {

@@ -8,8 +8,10 @@
 
 use super::content::Buffers;
 use super::difference::Side;
-use super::entry::{Checks, NameIn, PathPair};
+use super::entry::{Checks, NameIn, PathPair, Rest};
 use super::links::Links;
+use super::merged::Merged;
+use super::merged::Next::{InBoth, InOne};
 use super::options::Options;
 use super::progress::{Observer, Progress, Summary};
 use crate::error::{Context, Error, Operation};
@@ -19,7 +21,6 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::CWD;
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
-use std::cmp::Ordering;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -52,13 +53,13 @@ pub fn trees(
     let (target_parent, target_name) = open::parent(target).context(Operation::Open, target)?;
     Attributes::read(&source_parent, source_name).context(Operation::Stat, source)?;
     Attributes::read(&target_parent, target_name).context(Operation::Stat, target)?;
-    let checks = Checks { options, progress, observer, links: Mutex::new(Links::default()) };
+    let checks = Checks { options, progress, observer, links: Mutex::new(Links::default()), large: u64::MAX };
     let spot = PathPair {
         source: NameIn { directory: source_parent.as_fd(), name: source_name },
         target: NameIn { directory: target_parent.as_fd(), name: target_name },
         place: None,
     };
-    if checks.entry(&spot, &mut Buffers::new()) {
+    if matches!(checks.entry(&spot, &mut Buffers::default()), Rest::Entries) {
         directories(&spot, &checks);
     }
     let links = checks.links.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -82,11 +83,11 @@ fn directories(spot: &PathPair<'_>, checks: &Checks<'_>) {
     let (threads, most_pairs) = budget(checks.options.threads);
     let walk = Walk { checks, roots: &roots, open_pairs: &open_pairs, most_pairs };
     let first = Job::Folder { node: root, parent: None };
-    pool::run(threads, first, Buffers::new, |buffers, job, jobs| walk.job(job, buffers, jobs));
+    pool::run(threads, first, Buffers::default, |buffers, job, jobs| walk.job(job, buffers, jobs));
 }
 
 /// Returns the number of threads, and of directory pairs kept open, that RLIMIT_NOFILE allows.
-fn budget(threads: usize) -> (usize, usize) {
+pub(super) fn budget(threads: usize) -> (usize, usize) {
     let limit = getrlimit(Resource::Nofile).current;
     let limit = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
     let in_use = open::directory(CWD, b"/proc/self/fd").and_then(open::Names::list);
@@ -205,22 +206,14 @@ impl<'a> Walk<'a> {
     fn merge(&self, node: &Node, pair: &Pair<'_>, source: &open::Names, target: &open::Names) -> Vec<usize> {
         let mut common = Vec::with_capacity(source.count().min(target.count()));
         let only = |side, name| self.checks.only(side, NameIn { directory: pair.side(side), name }, node);
-        let (mut left, mut right) = (0, 0);
-        loop {
-            let order = match (source.get(left), target.get(right)) {
-                (Some(source), Some(target)) => source.cmp(target),
-                (Some(_), None) => Ordering::Less,
-                (None, Some(_)) => Ordering::Greater,
-                (None, None) => return common,
-            };
-            match order {
-                Ordering::Equal => common.push(left),
-                Ordering::Less => source.get(left).map_or((), |name| only(Side::Source, name)),
-                Ordering::Greater => target.get(right).map_or((), |name| only(Side::Target, name)),
+        let mut merged = Merged::default();
+        while let Some(name) = merged.next(source, target) {
+            match name {
+                InBoth(index) => common.push(index),
+                InOne(side, name) => only(side, name),
             }
-            left += usize::from(order.is_le());
-            right += usize::from(order.is_ge());
         }
+        common
     }
 
     /// Compares the entries of one slice, and adds jobs for directories.
@@ -231,7 +224,7 @@ impl<'a> Walk<'a> {
             let at = |side| NameIn { directory: folder.pair.side(side), name };
             let place = Some((&*folder.node, name));
             let spot = PathPair { source: at(Side::Source), target: at(Side::Target), place };
-            if self.checks.entry(&spot, buffers) {
+            if matches!(self.checks.entry(&spot, buffers), Rest::Entries) {
                 let parent = self.may_keep_open().then(|| Arc::clone(&folder.pair));
                 jobs.push(Job::Folder { node: Node::child(&folder.node, name), parent });
             }

@@ -1,10 +1,14 @@
-//! Comparing on disk and comparing snapshots find the same differences.
+//! Comparing on disk, comparing in pieces and comparing snapshots find the same differences.
 
 use crate::support::{self, Place, again_as_nobody, differences, is_again};
-use ferry_tree::compare::{Difference, Holes, Mismatch, Options, snapshots};
+use ferry_tree::compare::{
+    Buffers, Difference, Found, Holes, Joined, Mismatch, Options, Pieces, Progress, Summary, snapshots,
+};
 use ferry_tree::fill::SplitMix64;
 use ferry_tree::random::{self, Knobs};
 use ferry_tree::{Node, Tree, capture, make, remove};
+use std::path::Path;
+use std::sync::Mutex;
 
 /// Replaces some entries, with everything beneath, by those of another tree, and changes some metadata.
 fn changed(tree: &Tree, other: &Tree, numbers: &mut SplitMix64) -> Tree {
@@ -63,6 +67,50 @@ fn lines(differences: Vec<Difference>) -> Vec<String> {
     lines
 }
 
+/// Size from which on content is compared in ranges of about two thirds of it.
+const LARGE: u64 = 3_000;
+
+/// Compares in small pieces, each with counters of its own, and joins what they find.
+fn in_pieces(source: &Path, target: &Path, options: &Options) -> (Vec<Difference>, Summary) {
+    let (found, progress) = (Mutex::new(Vec::new()), Progress::new());
+    let note = |difference| found.lock().unwrap().push(difference);
+    let pieces = Pieces::open((source, target), LARGE, options, &progress, &note).unwrap();
+    assert!(pieces.are_folders() && pieces.threads() >= 1);
+    let (mut joined, mut buffers) = (Joined::default(), Buffers::default());
+    pieces.roots();
+    let mut folders = vec![Vec::new()];
+    let mut steps = 0;
+    while let Some(path) = folders.pop() {
+        let Some(mut listed) = pieces.list(&path) else { continue };
+        let mut all = Vec::new();
+        steps += 1;
+        while listed.left() > steps % 4 {
+            all.push(pieces.some(&mut listed, 2, &mut buffers));
+        }
+        let mut found = Found::default();
+        let rest = pieces.pass(&mut listed, usize::MAX, &mut found, &mut buffers);
+        all.push(found);
+        let rest: Vec<&[u8]> = rest.iter().map(Vec::as_slice).collect();
+        all.push(pieces.files(&path, &rest, &mut buffers));
+        for Found { folders: inner, large } in all {
+            let join =
+                |name: Vec<u8>| if path.is_empty() { name } else { [&path, &b"/"[..], &name].concat() };
+            folders.extend(inner.into_iter().map(join));
+            for (name, attributes) in large {
+                assert!(attributes.size >= LARGE);
+                for start in (0..attributes.size.div_ceil(2_100)).rev().map(|range| range * 2_100) {
+                    let found = pieces.range(&path, &name, start..start + 2_100, &mut buffers);
+                    found.into_iter().for_each(|difference| joined.range(difference));
+                }
+            }
+        }
+        pieces.linked().into_iter().for_each(|name| joined.linked(name));
+    }
+    let mut differences = joined.finish();
+    differences.extend(found.into_inner().unwrap());
+    (differences, progress.so_far())
+}
+
 fn check(place: &Place, knobs: &Knobs, seeds: std::ops::Range<u64>) {
     let (source, target) = (place.join("source"), place.join("target"));
     let mut kinds = std::collections::HashSet::new();
@@ -79,6 +127,15 @@ fn check(place: &Place, knobs: &Knobs, seeds: std::ops::Range<u64>) {
             let (on_disk, summary) = differences(&source, &target, &options);
             kinds.extend(on_disk.iter().map(|difference| std::mem::discriminant(&difference.mismatch)));
             assert_eq!(usize::try_from(summary.differences).unwrap(), on_disk.len());
+            let (pieces, counted) = in_pieces(&source, &target, &options);
+            let only_in = |some: &[Difference], others: &[Difference]| {
+                let only = some.iter().filter(|difference| !others.contains(difference));
+                only.map(ToString::to_string).collect::<Vec<_>>()
+            };
+            assert_eq!(only_in(&pieces, &on_disk), only_in(&on_disk, &pieces));
+            assert_eq!(pieces.len(), on_disk.len());
+            let entries = |summary: Summary| (summary.entries, summary.directories, summary.files);
+            assert_eq!(entries(counted), entries(summary));
             let forth = snapshots(&before, &after, &options);
             let (on_disk, forth) = (lines(on_disk), lines(forth));
             let only_on_disk: Vec<_> = on_disk.iter().filter(|line| !forth.contains(line)).collect();

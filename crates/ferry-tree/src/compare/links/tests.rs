@@ -1,4 +1,4 @@
-use super::{Difference, Links, Mismatch};
+use super::{Difference, Linked, Links, Mismatch};
 use crate::attributes::{Attributes, EntryKind, Inode, Time};
 
 fn attributes(number: u64, link_count: u64) -> Attributes {
@@ -19,13 +19,13 @@ fn attributes(number: u64, link_count: u64) -> Attributes {
 }
 
 /// A name, and number and link count of its inode in the source and in the target.
-type Linked<'a> = (&'a str, (u64, u64), (u64, u64));
+type Named<'a> = (&'a str, (u64, u64), (u64, u64));
 
 /// Adds names in this order and in reverse.
-fn check(names: &[Linked<'_>], expect: &[(&str, Option<&str>, Option<&str>)]) {
-    let add = |links: &mut Links, (path, source, target): &Linked<'_>| {
+fn check(names: &[Named<'_>], expect: &[(&str, Option<&str>, Option<&str>)]) {
+    let add = |links: &mut Links, (path, source, target): &Named<'_>| {
         let (source, target) = (attributes(source.0, source.1), attributes(target.0, target.1));
-        links.add(path.as_bytes().to_vec(), &source, &target);
+        Linked::new(path.as_bytes().to_vec(), &source, &target).into_iter().for_each(|name| links.add(name));
     };
     let bytes = |path: &Option<&str>| path.map(|path| path.as_bytes().to_vec());
     let expect = expect.iter().map(|(path, source, target)| Difference {
@@ -48,8 +48,8 @@ fn the_same_grouping_is_no_difference() {
 #[test]
 fn names_that_agree_are_forgotten() {
     let mut links = Links::default();
-    links.add(b"a".to_vec(), &attributes(1, 2), &attributes(7, 2));
-    links.add(b"b".to_vec(), &attributes(1, 2), &attributes(7, 2));
+    links.add(Linked::new(b"a".to_vec(), &attributes(1, 2), &attributes(7, 2)).unwrap());
+    links.add(Linked::new(b"b".to_vec(), &attributes(1, 2), &attributes(7, 2)).unwrap());
     assert!(links.groups.is_empty());
 }
 

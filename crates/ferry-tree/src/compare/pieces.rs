@@ -1,0 +1,329 @@
+//! A comparison in pieces, for a caller that divides the work among processes.
+//!
+//! The caller performs each piece once: [`Pieces::roots`], then each folder that a piece has found ([`Pieces::list`],
+//! [`Pieces::some`]), and the content of each large file in ranges that cover it ([`Pieces::range`]). Pieces may be
+//! performed by any thread of any process. What they find, [`Joined`] makes to what [`super::trees`] finds: of the
+//! differences of a large file's ranges it keeps the first one, and of linked files it compares the names of all processes. Guard: `both_ways_agree` in tests/it.
+
+use super::content::Buffers;
+use super::difference::{Difference, Mismatch, Side};
+use super::entry::{Checks, NameIn, PathPair, Rest, Sides};
+use super::links::{Linked, Links};
+use super::merged::Merged;
+use super::merged::Next::{InBoth, InOne};
+use super::options::Options;
+use super::progress::{Observer, Progress};
+use super::walk::budget;
+use crate::attributes::{Attributes, EntryKind};
+use crate::error::{Context, Error, Operation};
+use crate::node::Node;
+use crate::open::{self, Names};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::io::Errno;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A comparison in pieces.
+pub struct Pieces<'a> {
+    checks: Checks<'a>,
+    source: Root<'a>,
+    target: Root<'a>,
+}
+
+/// The top of a tree.
+struct Root<'a> {
+    parent: OwnedFd,
+    name: &'a [u8],
+    attributes: Attributes,
+    /// The directory, or why it can't be opened.
+    folder: rustix::io::Result<OwnedFd>,
+}
+
+impl<'a> Root<'a> {
+    fn open(path: &'a Path) -> Result<Self, Error> {
+        let path = path.as_os_str().as_bytes();
+        let (parent, name) = open::parent(path).context(Operation::Open, path)?;
+        let attributes = Attributes::read(&parent, name).context(Operation::Stat, path)?;
+        let folder = open::directory(&parent, name);
+        Ok(Self { parent, name, attributes, folder })
+    }
+
+    fn at(&self) -> NameIn<'_> {
+        NameIn { directory: self.parent.as_fd(), name: self.name }
+    }
+}
+
+/// What a piece has found and not compared.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// Names of directories that both sides have.
+    pub folders: Vec<Vec<u8>>,
+    /// Names of large files of equal size, and their attributes in the source.
+    pub large: Vec<(Vec<u8>, Attributes)>,
+}
+
+/// A folder that both sides have, listed, and compared up to some name.
+pub struct Listed {
+    node: Arc<Node>,
+    folders: Sides<OwnedFd>,
+    names: Sides<Names>,
+    merged: Merged,
+}
+
+impl Listed {
+    /// Returns the number of names that are left, on the side with more.
+    #[must_use]
+    pub fn left(&self) -> usize {
+        self.merged.left(&self.names.source, &self.names.target)
+    }
+}
+
+impl<'a> Pieces<'a> {
+    /// Opens both trees. The content of files of at least `large` bytes is left to [`Self::range`].
+    ///
+    /// # Errors
+    /// Source or target does not exist or cannot be examined.
+    pub fn open(
+        (source, target): (&'a Path, &'a Path),
+        large: u64,
+        options: &'a Options,
+        progress: &'a Progress,
+        observer: &'a Observer<'a>,
+    ) -> Result<Self, Error> {
+        let checks = Checks { options, progress, observer, links: Mutex::default(), large };
+        Ok(Self { checks, source: Root::open(source)?, target: Root::open(target)? })
+    }
+
+    /// Returns true if both trees are directories. Otherwise there are no pieces: [`super::trees`] compares them.
+    #[must_use]
+    pub fn are_folders(&self) -> bool {
+        let is_folder = |root: &Root<'_>| root.attributes.kind == EntryKind::Directory;
+        is_folder(&self.source) && is_folder(&self.target)
+    }
+
+    /// Returns the number of threads that the options ask for and the limit of open files allows.
+    #[must_use]
+    pub fn threads(&self) -> usize {
+        budget(self.checks.options.threads).0
+    }
+
+    /// Compares the attributes of both top folders.
+    pub fn roots(&self) {
+        let spot = PathPair { source: self.source.at(), target: self.target.at(), place: None };
+        self.checks.entry(&spot, &mut Buffers::default());
+    }
+
+    /// Lists the folder of a path. `None` if it can't be listed, which is reported.
+    #[must_use]
+    pub fn list(&self, path: &[u8]) -> Option<Listed> {
+        let folders = self.folders(&self.checks, path)?;
+        let names = sides(&self.checks, path, Operation::List, |side| Names::list(folders.of(side)))?;
+        Some(Listed { node: node(path), folders, names, merged: Merged::default() })
+    }
+
+    /// Compares the next names of a folder, at most `most` of them.
+    pub fn some(&self, listed: &mut Listed, most: usize, buffers: &mut Buffers) -> Found {
+        let Listed { node, folders, names, merged } = listed;
+        let mut found = Found::default();
+        for _ in 0..most {
+            if self.checks.progress.is_stopped() {
+                break;
+            }
+            match merged.next(&names.source, &names.target) {
+                None => break,
+                Some(InOne(side, name)) => self.checks.only(side, at(folders, side, name), node),
+                Some(InBoth(index)) => {
+                    let name = names.source.get(index).unwrap_or_default();
+                    self.entry((node, folders), name, &mut found, buffers);
+                }
+            }
+        }
+        found
+    }
+
+    /// Passes the next names of a folder, at most `most` of them: those that the listing shows to be no directories, and
+    /// that both sides have, are returned for [`Self::files`]. The others are compared.
+    pub fn pass(
+        &self,
+        listed: &mut Listed,
+        most: usize,
+        found: &mut Found,
+        buffers: &mut Buffers,
+    ) -> Vec<Vec<u8>> {
+        let (mut passed, Listed { node, folders, names, merged }) = (Vec::new(), listed);
+        for _ in 0..most {
+            match merged.next(&names.source, &names.target) {
+                None => break,
+                Some(InOne(side, name)) => self.checks.only(side, at(folders, side, name), node),
+                Some(InBoth(index)) => {
+                    let name = names.source.get(index).unwrap_or_default();
+                    match names.source.is_leaf(index) {
+                        true => passed.push(name.to_vec()),
+                        false => self.entry((node, folders), name, found, buffers),
+                    }
+                }
+            }
+        }
+        passed
+    }
+
+    /// Compares some names of the folder of a path, none of which was a directory when it was listed. Returns the large
+    /// files among them.
+    pub fn files(&self, path: &[u8], names: &[&[u8]], buffers: &mut Buffers) -> Found {
+        let mut found = Found::default();
+        let Some(folders) = self.folders(&self.checks, path) else { return found };
+        let node = node(path);
+        for name in names.iter().take_while(|_| !self.checks.progress.is_stopped()) {
+            self.entry((&node, &folders), name, &mut found, buffers);
+        }
+        for name in found.folders.drain(..) {
+            self.checks.unreadable(node.entry(&name), Side::Source, Operation::List, Errno::STALE);
+        }
+        found
+    }
+
+    fn entry(
+        &self,
+        (node, folders): (&Node, &Sides<OwnedFd>),
+        name: &[u8],
+        found: &mut Found,
+        buffers: &mut Buffers,
+    ) {
+        let (source, target) = (at(folders, Side::Source, name), at(folders, Side::Target, name));
+        match self.checks.entry(&PathPair { source, target, place: Some((node, name)) }, buffers) {
+            Rest::Nothing => {}
+            Rest::Entries => found.folders.push(name.to_vec()),
+            Rest::Content(attributes) => found.large.push((name.to_vec(), attributes)),
+        }
+    }
+
+    /// Compares a range of a large file in the folder of a path, and returns the differences for [`Joined::range`]. The
+    /// range with the last byte goes on to the file's end.
+    pub fn range(
+        &self,
+        path: &[u8],
+        name: &[u8],
+        range: Range<u64>,
+        buffers: &mut Buffers,
+    ) -> Vec<Difference> {
+        let found = Mutex::new(Vec::new());
+        let note = |difference| found.lock().unwrap_or_else(PoisonError::into_inner).push(difference);
+        let Checks { options, progress, large, .. } = self.checks;
+        let checks = Checks { options, progress, observer: &note, links: Mutex::default(), large };
+        self.range_to(&checks, (path, name), range, buffers);
+        found.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns `None` if the files can't be opened and examined, which is reported.
+    fn range_to(
+        &self,
+        checks: &Checks<'_>,
+        (path, name): (&[u8], &[u8]),
+        range: Range<u64>,
+        buffers: &mut Buffers,
+    ) -> Option<()> {
+        let folders = self.folders(checks, path)?;
+        let node = node(path);
+        let file = node.entry(name);
+        let files = sides(checks, &file, Operation::Open, |side| open::file(folders.of(side), name))?;
+        let both = sides(checks, &file, Operation::Stat, |side| Attributes::of(files.of(side)))?;
+        if both.source.size == both.target.size {
+            let (source, target) = (at(&folders, Side::Source, name), at(&folders, Side::Target, name));
+            let spot = PathPair { source, target, place: Some((&node, name)) };
+            checks.content(&spot, range, (&both, &files), buffers);
+        } else {
+            let (source, target) = (both.source.size, both.target.size);
+            checks.report(file, Mismatch::Size { source, target });
+        }
+        Some(())
+    }
+
+    /// Returns the names of files with several that were found since the last call, for [`Joined::linked`].
+    pub fn linked(&self) -> Vec<Linked> {
+        let names = self.checks.links.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let (source, target) = (self.source.attributes.inode.device, self.target.attributes.inode.device);
+        names.into_iter().map(|name| name.without_devices(source, target)).collect()
+    }
+
+    fn folders(&self, checks: &Checks<'_>, path: &[u8]) -> Option<Sides<OwnedFd>> {
+        sides(checks, path, Operation::Open, |side| {
+            let root = if side == Side::Source { &self.source } else { &self.target };
+            root.folder.as_ref().map_err(|errno| *errno).and_then(|root| open::beneath(root.as_fd(), path))
+        })
+    }
+}
+
+/// Makes a call for both sides, and reports each failure.
+fn sides<T>(
+    checks: &Checks<'_>,
+    path: &[u8],
+    operation: Operation,
+    call: impl Fn(Side) -> rustix::io::Result<T>,
+) -> Option<Sides<T>> {
+    let one = |side| {
+        let failed = |errno| checks.unreadable(path.to_vec(), side, operation, errno);
+        call(side).map_err(failed).ok()
+    };
+    let (source, target) = (one(Side::Source), one(Side::Target));
+    Some(Sides { source: source?, target: target? })
+}
+
+fn at<'a>(folders: &'a Sides<OwnedFd>, side: Side, name: &'a [u8]) -> NameIn<'a> {
+    NameIn { directory: folders.of(side).as_fd(), name }
+}
+
+fn node(path: &[u8]) -> Arc<Node> {
+    let names = path.split(|byte| *byte == b'/').filter(|name| !name.is_empty());
+    names.fold(Node::root(), |node, name| Node::child(&node, name))
+}
+
+/// What all pieces have found and only all together can tell.
+///
+/// Bound: a difference of each kind for each large file that differs, and the names that [`Links`] keeps.
+#[derive(Debug, Default)]
+pub struct Joined {
+    links: Links,
+    ranges: BTreeMap<(Vec<u8>, Cause), Difference>,
+}
+
+/// Differences of ranges are one difference if they have the same cause.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Cause {
+    Content,
+    Size,
+    Unreadable(Side, Operation),
+}
+
+impl Joined {
+    /// Adds a name of a file with several.
+    pub fn linked(&mut self, name: Linked) {
+        self.links.add(name);
+    }
+
+    /// Adds a difference of a range.
+    pub fn range(&mut self, difference: Difference) {
+        let offset = |difference: &Difference| {
+            if let Mismatch::Content { offset } = difference.mismatch { offset } else { None }
+        };
+        let cause = if let Mismatch::Unreadable { side, operation, .. } = difference.mismatch {
+            Cause::Unreadable(side, operation)
+        } else if offset(&difference).is_some() {
+            Cause::Content
+        } else {
+            Cause::Size
+        };
+        let known = self.ranges.entry((difference.path.clone(), cause)).or_insert_with(|| difference.clone());
+        if offset(&difference) < offset(known) {
+            *known = difference;
+        }
+    }
+
+    /// Returns the differences.
+    #[must_use]
+    pub fn finish(self) -> Vec<Difference> {
+        self.ranges.into_values().chain(self.links.finish()).collect()
+    }
+}
