@@ -2,9 +2,11 @@
 //!
 //! They call the functions that the commands call. [`Host::io`] decides about signals ([`ferry_io::Options::embedded`]).
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -13,13 +15,14 @@ use ferry_sync::plan::{Action, Verb};
 use ferry_sync::{Acting, Request, Surroundings, Totals};
 use ferry_tree::compare;
 
+use crate::arguments::{CommandError, Parsed, Usage};
 use crate::cp::Wording;
 use crate::cp::events::Announcing;
 use crate::events::{Events, Ticker};
 use crate::output::describe;
 use crate::quote::quote;
 use crate::sync::options::Output;
-use crate::{cp, sync, verify};
+use crate::{cli, complain, cp, print, sync, verify};
 
 const WORDING: Wording = Wording { make: Make::Copy, base_is_implied: false };
 
@@ -146,4 +149,39 @@ pub fn verify(
     write: Box<dyn Write + Send>,
 ) -> Result<compare::Summary, String> {
     verify::write_lines((source, target), options, counters, &Mutex::new(write))
+}
+
+/// Runs `ferry verify` with the arguments after its name. `compare` compares the trees, and returns a message if it can't.
+///
+/// Returns the exit code.
+#[must_use]
+pub fn verify_by(
+    arguments: &[OsString],
+    compare: impl FnOnce(
+        (&Path, &Path),
+        &compare::Options,
+        &compare::Progress,
+        &compare::Observer<'_>,
+    ) -> Result<compare::Summary, String>,
+) -> ExitCode {
+    let wrong = |usage| complain(&CommandError { program: verify::MANUAL.name, usage, code: cli::WRONG_USE });
+    let request = match verify::parse(arguments) {
+        Ok(Parsed::Run(request)) => request,
+        Ok(Parsed::Print(text, command)) => return print(text, *command),
+        Err(usage) => return wrong(usage),
+    };
+    let verify::Task::Trees(source, target) = &request.task else {
+        return wrong(Usage::with_hint("a manifest can't be compared by many processes".to_owned()));
+    };
+    let by = |request: &verify::Request, counters: &compare::Progress, tell: &compare::Observer<'_>| {
+        compare((source, target), &request.options, counters, tell)
+    };
+    let (code, signal) = verify::compare(&request, by);
+    signal.map_or(code, |signal| u8::try_from(128 + signal).map_or(ExitCode::FAILURE, ExitCode::from))
+}
+
+/// Returns the message about a tree that can't be compared.
+#[must_use]
+pub fn unread(error: &ferry_tree::Error) -> String {
+    verify::unread(error)
 }

@@ -19,8 +19,7 @@ use ferry_tree::quote::Quoted;
 
 use self::described::Described as _;
 use self::findings::Findings;
-use self::options::Task;
-pub(crate) use self::options::{MANUAL, OPTIONS, Request, parse};
+pub(crate) use self::options::{MANUAL, OPTIONS, Request, Task, parse};
 use self::report::Report;
 use self::verdict::Totals;
 use crate::output::{Output, lock};
@@ -30,12 +29,25 @@ use crate::units::counted;
 
 pub(crate) fn run(request: Request) -> ExitCode {
     match request.task {
-        Task::Trees(ref source, ref target) => compare(source, target, &request),
+        Task::Trees(ref source, ref target) => {
+            let by = |_: &Request, counters: &Progress, tell: &compare::Observer<'_>| {
+                compare::trees(source, target, &request.options, counters, tell)
+                    .map_err(|error| unread(&error))
+            };
+            let (code, signal) = compare(&request, by);
+            signal.map_or(code, signals::end_by)
+        }
         Task::Manifest(ref listed) => listed::check(listed, &request),
     }
 }
 
-fn compare(source: &Path, target: &Path, request: &Request) -> ExitCode {
+/// Reports what a comparison finds. Returns the exit code, and the signal that has ended the comparison.
+///
+/// The comparison returns a message if a root can't be read.
+pub(crate) fn compare(
+    request: &Request,
+    by: impl FnOnce(&Request, &Progress, &compare::Observer<'_>) -> Result<Summary, String>,
+) -> (ExitCode, Option<i32>) {
     let Request { ref options, shown, progress, .. } = *request;
     let output = Arc::new(Output::new());
     let report = Report::new(shown, Arc::clone(&output));
@@ -48,7 +60,7 @@ fn compare(source: &Path, target: &Path, request: &Request) -> ExitCode {
     let stop = Stop::on_signals(&counters);
     let indicator = Indicator::start(progress, counts, output);
     let tell = |difference: Difference| report.add(&difference);
-    let compared = compare::trees(source, target, options, &counters, &tell);
+    let compared = by(request, &counters, &tell);
     let took = indicator.stop().map(|_| start.elapsed());
     let totals = |summary| Totals { summary, trashes: None, content: options.content, took };
     let code = match compared {
@@ -59,9 +71,9 @@ fn compare(source: &Path, target: &Path, request: &Request) -> ExitCode {
             }
             report.end(&totals(summary))
         }
-        Err(error) => report.end_unread(&unread(&error), totals(counters.so_far())),
+        Err(why) => report.end_unread(&why, totals(counters.so_far())),
     };
-    stop.and_then(Stop::end).map_or(code, signals::end_by)
+    (code, stop.and_then(Stop::end))
 }
 
 /// Compares two trees, and writes the lines of `--json`.
@@ -90,7 +102,7 @@ pub(crate) fn write_lines(
 }
 
 /// Returns the message about a root that can't be read, without the number of its errno.
-fn unread(error: &ferry_tree::Error) -> String {
+pub(crate) fn unread(error: &ferry_tree::Error) -> String {
     let ferry_tree::Error { operation, path, errno } = error;
     format!("cannot {operation} {}: {}", Quoted(path), Cause::Errno(*errno))
 }
