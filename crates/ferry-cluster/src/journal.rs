@@ -8,7 +8,7 @@ use crate::message::{Line, Settings};
 use crate::text::Text;
 
 /// Version of the format.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 /// Hexadecimal digits of a checksum.
 const DIGITS: usize = 16;
 

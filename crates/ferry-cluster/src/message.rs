@@ -37,6 +37,12 @@ impl Settings {
         }
     }
 
+    /// Has files divided into ranges of this size.
+    #[must_use]
+    pub fn in_ranges(self, range: u64) -> Self {
+        Self { range_least: range, range_most: range, stripe: 1, ..self }
+    }
+
     /// Returns the size from which on a file is copied in ranges.
     #[must_use]
     pub fn large(&self) -> u64 {

@@ -1,6 +1,6 @@
 //! Failures as messages, collected until the next report.
 
-use std::io;
+use std::io::{self, Write as _};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -131,4 +131,10 @@ fn step(verb: Verb) -> (&'static str, bool) {
 pub(crate) fn cannot(verb: &str, path: &Path) -> impl FnOnce(io::Error) -> String {
     let (verb, path) = (verb.to_owned(), path.to_owned());
     move |error| format!("cannot {verb} '{}': {error}", path.display())
+}
+
+/// Prints a message of rank 0.
+pub(crate) fn complain(why: &str) {
+    // Without a standard error there is nobody to tell.
+    writeln!(io::stderr(), "ferry-mpi: {why}").ok();
 }

@@ -1,11 +1,13 @@
-//! `ferry-mpi`: copies a tree by the processes of an MPI job.
+//! `ferry-mpi`: copies and compares trees by the processes of an MPI job.
 //!
-//! Rank 0 holds the journal and grants leases (`root.rs`); every rank performs them (`perform.rs`) by the copier of
-//! `ferry-copy`. Who gets what, and what a kill costs, is decided by `ferry-cluster`.
+//! Rank 0 grants leases and keeps the journal of a copy (`job.rs`). Every rank performs them: by the copier of `ferry-copy`
+//! (`perform.rs`), or by the comparison of `ferry-tree` (`compare.rs`). Who gets what, and what a kill costs, is decided by `ferry-cluster`.
 //!
-//! The main thread of each process calls MPI and nothing else; a second thread runs the copier. Rank 0 has one, too.
+//! The main thread of each process calls MPI and nothing else; a second thread performs leases. Rank 0 has one, too.
 
+mod compare;
 mod failures;
+mod job;
 mod journal;
 mod options;
 mod perform;
@@ -13,11 +15,13 @@ mod performer;
 mod place;
 mod root;
 mod setup;
+mod talk;
+mod verify;
 mod wire;
 
 use std::process::ExitCode;
 
-use options::Options;
+use options::Command;
 use performer::{PAUSE, Performer, Said};
 use wire::Wire;
 
@@ -37,14 +41,18 @@ fn main() -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
-    if wire.is_root() { root::run(&mut wire, &options) } else { follow(&mut wire, &options) }
+    match options.task() {
+        _ if !wire.is_root() => follow(&mut wire),
+        Command::Cp(copy) => root::run(&mut wire, copy),
+        Command::Verify(options) => verify::run(&mut wire, options),
+    }
 }
 
 /// Runs a rank that follows rank 0.
-fn follow(wire: &mut Wire, options: &Options) -> ExitCode {
-    // Rank 0 has reported why there is none.
-    let Some(setup) = wire.receive_setup() else { return ExitCode::FAILURE };
-    let rank = Performer::start(setup, options);
+fn follow(wire: &mut Wire) -> ExitCode {
+    // Rank 0 has reported why there is none, and ends with the exit code.
+    let Some(setup) = wire.receive_setup() else { return ExitCode::SUCCESS };
+    let rank = Performer::start(setup);
     loop {
         let mut is_quiet = true;
         for (_, message) in wire.receive() {

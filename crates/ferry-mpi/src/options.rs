@@ -1,11 +1,12 @@
 //! The command line.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
 
-/// Copies trees by the processes of an MPI job: `mpirun -np N ferry-mpi cp -a SOURCE TARGET`.
+/// Copies and compares trees by the processes of an MPI job: `mpirun -np N ferry-mpi cp -a SOURCE TARGET`.
 #[derive(Debug, Parser)]
 #[command(name = "ferry-mpi", version, after_help = AFTER)]
 pub(crate) struct Options {
@@ -14,12 +15,29 @@ pub(crate) struct Options {
 }
 
 const AFTER: &str = "Exit codes: 0 all done, 1 something failed, 2 wrong use, 130 interrupted.\n\
-    A job that was killed or stopped goes on if the same command is run again.";
+    A copy that was killed or stopped goes on if the same command is run again.";
 
 #[derive(Debug, Subcommand)]
-enum Command {
+pub(crate) enum Command {
     /// Copy a directory with everything in it, as `ferry cp -a` does.
     Cp(Copy),
+    /// Compare two directories, as `ferry verify` does: `ferry-mpi verify --help` lists its options.
+    #[command(disable_help_flag = true)]
+    Verify(Verify),
+}
+
+/// Options of `verify`, which come first.
+#[derive(Debug, Args)]
+pub(crate) struct Verify {
+    /// Compare files of at least twice SIZE in ranges of SIZE [default: 64 to 256 MiB].
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) range: Option<u64>,
+    /// Give a rank NUMBER entries at a time.
+    #[arg(long, value_name = "NUMBER", default_value_t = 2048, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) lease: u64,
+    /// Options and operands of `ferry verify`.
+    #[arg(value_name = "ARGUMENT", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) arguments: Vec<OsString>,
 }
 
 /// Options of `cp`.
@@ -62,8 +80,13 @@ pub(crate) struct Copy {
 }
 
 impl Options {
+    pub(crate) fn task(&self) -> &Command {
+        &self.command
+    }
+
+    #[cfg(test)]
     pub(crate) fn copy(&self) -> &Copy {
-        let Command::Cp(copy) = &self.command;
+        let Command::Cp(copy) = &self.command else { panic!("{:?}", self.command) };
         copy
     }
 }
@@ -74,7 +97,11 @@ pub(crate) fn parse() -> Result<Options, clap::Error> {
 }
 
 fn check(options: Options) -> Result<Options, clap::Error> {
-    if options.copy().archive {
+    let is_supported = match &options.command {
+        Command::Cp(copy) => copy.archive,
+        Command::Verify(_) => true,
+    };
+    if is_supported {
         return Ok(options);
     }
     let why = "only `cp -a` is supported: add -a";

@@ -15,15 +15,16 @@ mod way;
 use std::cell::{Cell, RefCell};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, TryRecvError};
+use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
 
-use ferry_cluster::{Grant, Leases, Next, Stop, Task, Text, ToCoordinator, ToRank, Totals, Walk, Work};
+use ferry_cluster::{Grant, Next, Stop, Task, Text, ToCoordinator, ToRank, Totals, Walk, Work};
 use ferry_copy::{Copier, Failure, FailureKind, Listing, Pair, Progress, Settings, Start, Verb};
 use ferry_io::{Dir, Io, Name, Options, Paths, Queue, Scope, Semaphore, scope};
 
 use crate::failures::{Collecting, Failures};
 use crate::setup::Setup;
+use crate::talk::Talk;
 use way::Way;
 
 /// Time between two looks at messages, while there are none.
@@ -52,17 +53,18 @@ pub(crate) fn run(
         let observer = Arc::new(Collecting(Arc::clone(&failures)));
         let copier = Copier::new(io.clone(), settings, Arc::new(Progress::default()), observer);
         let root = open(&io, &copier, setup).await?;
-        let (_, target) =
-            copier.folders(&root).await.map_err(|kind| format!("cannot open the target: {kind:?}"))?;
+        let (source, target) =
+            copier.folders(&root).await.map_err(|kind| format!("cannot open the directories: {kind:?}"))?;
+        let device =
+            source.stat().await.map_err(|error| format!("cannot stat the source: {}", error.cause))?.device;
         let rank = Rank {
             target,
+            device,
             copier: &copier,
             setup,
             fsync,
             way: Way::new(&copier, root),
-            leases: RefCell::default(),
-            inbox,
-            outbox,
+            talk: Talk::new(inbox, outbox),
             failures,
             spent: Cell::new(0),
             ranges: Semaphore::new(1),
@@ -116,11 +118,11 @@ struct Rank<'a> {
     setup: &'a Setup,
     /// The target's top folder.
     target: Dir,
+    /// Device of the source's top folder, as this machine numbers it.
+    device: u64,
     fsync: bool,
     way: Way<'a>,
-    leases: RefCell<Leases>,
-    inbox: &'a Receiver<ToRank>,
-    outbox: &'a Sender<ToCoordinator>,
+    talk: Talk<'a>,
     failures: Arc<Failures>,
     /// The copier's bytes that leases have spent.
     spent: Cell<u64>,
@@ -145,9 +147,9 @@ impl Rank<'_> {
     /// The reason to end before.
     async fn work(&self) -> Result<(), Stop> {
         loop {
-            self.receive();
+            self.talk.receive();
             self.check()?;
-            let next = self.leases.borrow_mut().next_step();
+            let next = self.talk.next_step();
             match next {
                 Next::Perform(grant) => self.perform(grant).await?,
                 Next::Wait => self.pause().await?,
@@ -161,39 +163,12 @@ impl Rank<'_> {
         ferry_io::sleep(PAUSE).await.map_err(|_| self.reason())
     }
 
-    /// Takes the messages that have arrived, and sends what they call for.
-    fn receive(&self) {
-        let mut leases = self.leases.borrow_mut();
-        loop {
-            match self.inbox.try_recv() {
-                Ok(message) => {
-                    for answer in leases.take(message) {
-                        self.send(answer);
-                    }
-                }
-                Err(TryRecvError::Empty) => break,
-                Err(TryRecvError::Disconnected) => {
-                    leases.take(ToRank::Stop(Stop::Failed));
-                    break;
-                }
-            }
-        }
-        for ask in leases.asks() {
-            self.send(ask);
-        }
-    }
-
-    fn send(&self, message: ToCoordinator) {
-        // The main thread has ended: the next look at the inbox shows that, too.
-        self.outbox.send(message).ok();
-    }
-
     /// Returns an error if the run was stopped.
     fn check(&self) -> Result<(), Stop> {
         if self.copier.is_stopped() {
             return Err(self.reason());
         }
-        self.leases.borrow().stopped().map_or(Ok(()), Err)
+        self.talk.stopped().map_or(Ok(()), Err)
     }
 
     fn reason(&self) -> Stop {
@@ -208,10 +183,9 @@ impl Rank<'_> {
             self.check()?;
             let report = walk.borrow_mut().report(self.take_totals(), self.failures.take());
             let ended = report.ended;
-            self.leases.borrow_mut().report(report.lease, ended);
-            self.send(ToCoordinator::Report(Box::new(report)));
-            while self.leases.borrow().is_awaited() {
-                self.receive();
+            self.talk.report(report);
+            while self.talk.is_awaited() {
+                self.talk.receive();
                 self.check()?;
                 self.pause().await?;
             }
@@ -231,8 +205,8 @@ impl Rank<'_> {
         let ended = &Queue::new(at_once);
         scope(async |fibers: Scope<'_, Stop>| {
             loop {
-                self.receive();
-                walk.borrow_mut().note_idle(self.leases.borrow_mut().take_idle());
+                self.talk.receive();
+                walk.borrow_mut().note_idle(self.talk.take_idle());
                 let stopped = self.check();
                 let may_begin = stopped.is_ok() && in_flight.get() < at_once;
                 let task = if may_begin { walk.borrow_mut().next_task() } else { None };
@@ -288,8 +262,8 @@ impl Rank<'_> {
             Work::Range { file, start, size } => {
                 let has_to_wait = self.ranges.free() == 0;
                 let Ok(_turn) = self.ranges.acquire().await else { return None };
-                self.receive();
-                walk.borrow_mut().note_idle(self.leases.borrow_mut().take_idle());
+                self.talk.receive();
+                walk.borrow_mut().note_idle(self.talk.take_idle());
                 if self.check().is_err() || has_to_wait && walk.borrow().idle() > 0 {
                     return None;
                 }

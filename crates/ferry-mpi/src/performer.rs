@@ -1,4 +1,4 @@
-//! The second thread of each process, which runs the copier, and its messages to and from the first.
+//! The second thread of each process, which copies or compares, and its messages to and from the first.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;
@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use ferry_cluster::{Stop, ToCoordinator, ToRank};
 
-use crate::options::Options;
-use crate::perform;
-use crate::setup::Setup;
+use crate::setup::{Setup, Task};
+use crate::{compare, perform};
 
 /// Time between two looks at messages, while there are none.
 pub(crate) const PAUSE: Duration = Duration::from_micros(200);
@@ -28,16 +27,18 @@ pub(crate) enum Said {
 }
 
 impl Performer {
-    pub(crate) fn start(setup: Setup, options: &Options) -> Self {
+    pub(crate) fn start(setup: Setup) -> Self {
         let (to, inbox) = mpsc::channel();
         let (outbox, from) = mpsc::channel();
-        let fsync = options.copy().fsync;
         std::thread::spawn(move || {
-            let run = AssertUnwindSafe(|| perform::run(&setup, fsync, &inbox, &outbox));
+            let run = AssertUnwindSafe(|| match &setup.task {
+                Task::Copy { fsync } => perform::run(&setup, *fsync, &inbox, &outbox),
+                Task::Compare(options) => compare::run(&setup, options, &inbox, &outbox),
+            });
             let why = match catch_unwind(run) {
                 Ok(Ok(())) => return,
                 Ok(Err(why)) => why,
-                Err(_) => "the copier panicked".to_owned(),
+                Err(_) => "a rank panicked".to_owned(),
             };
             // Nobody listens any more if the job has ended.
             outbox.send(ToCoordinator::Stopped(Stop::Failed, vec![why])).ok();

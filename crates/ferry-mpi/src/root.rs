@@ -1,31 +1,27 @@
-//! Rank 0: begins the job or goes on with it, keeps the journal, and answers the ranks.
+//! A copy on rank 0: begins it or goes on with it, and reports its end.
 
 use std::fs;
-use std::io::Write as _;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use ferry_cluster::{Coordinator, Header, Line, Settings, Stop, ToCoordinator, Totals};
+use ferry_cluster::{Coordinator, Header, Line, Settings, Stop, Totals};
 
-use crate::failures::cannot;
-use crate::journal::{Journal, Unwritten};
-use crate::options::{Copy, Options};
-use crate::performer::{PAUSE, Performer, Said};
+use crate::failures::{cannot, complain};
+use crate::job::{Ended, Job};
+use crate::journal::Journal;
+use crate::options::Copy;
 use crate::place::{self, Place};
-use crate::setup::{Setup, text};
+use crate::setup::{Setup, Task, text};
 use crate::wire::Wire;
 
 /// Time between two lines of progress.
 const TICK: Duration = Duration::from_secs(2);
-/// Time that ranks have to end after a stop. A rank that was killed never answers.
-const PATIENCE: Duration = Duration::from_secs(60);
 /// A smaller preferred size of a filesystem is no stripe.
 const LEAST_STRIPE: u64 = 64 << 10;
 
 /// Runs the job, and reports its result.
-pub(crate) fn run(wire: &mut Wire, options: &Options) -> ExitCode {
-    let copy = options.copy();
+pub(crate) fn run(wire: &mut Wire, copy: &Copy) -> ExitCode {
     let (setup, coordinator, journal) = match begin(copy, wire.ranks()) {
         Ok(begun) => begun,
         Err(why) => {
@@ -34,10 +30,17 @@ pub(crate) fn run(wire: &mut Wire, options: &Options) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    wire.send_setup(Some(&setup));
-    let performer = Performer::start(setup, options);
-    let job = Job { wire, performer, coordinator, journal, shown: Instant::now(), stopped: None };
-    job.run(copy)
+    let mut shown = Instant::now();
+    let tick = |coordinator: &Coordinator| {
+        if copy.progress && shown.elapsed() >= TICK {
+            shown = Instant::now();
+            show(coordinator);
+        }
+        None
+    };
+    let mut hear = |message: String| complain(&message);
+    let job = Job::start(wire, setup, coordinator, Some(journal), &mut hear);
+    end(job.run(tick), copy)
 }
 
 /// Finds the copy's place, and opens its journal.
@@ -82,7 +85,7 @@ fn begin(copy: &Copy, ranks: u32) -> Result<(Setup, Coordinator, Journal), Strin
         journal.add(&Line::Resumed)?;
     }
     coordinator.begin();
-    let mut setup = Setup::new(&source, &target, settings);
+    let mut setup = Setup::new(&source, &target, Task::Copy { fsync: copy.fsync }, settings);
     (setup.is_resumed, setup.is_new) = (is_resumed, is_new && !is_resumed);
     Ok((setup, coordinator, journal))
 }
@@ -105,8 +108,7 @@ fn make(target: &std::path::Path) -> Result<bool, String> {
 fn settings(copy: &Copy, ranks: u32, target: &std::path::Path) -> Result<Settings, String> {
     let mut settings = Settings { lease_entries: copy.lease, ..Settings::new(ranks) };
     if let Some(range) = copy.range {
-        (settings.range_least, settings.range_most) = (range, range);
-        settings.stripe = 1;
+        settings = settings.in_ranges(range);
     }
     let preferred = fs::metadata(target).map_err(cannot("stat", target))?.blksize();
     if copy.range.is_none() && preferred >= LEAST_STRIPE {
@@ -116,138 +118,44 @@ fn settings(copy: &Copy, ranks: u32, target: &std::path::Path) -> Result<Setting
     Ok(settings)
 }
 
-/// A job under way.
-struct Job<'a> {
-    wire: &'a mut Wire,
-    performer: Performer,
-    coordinator: Coordinator,
-    journal: Journal,
-    shown: Instant,
-    /// Time of the stop.
-    stopped: Option<Instant>,
+fn show(coordinator: &Coordinator) {
+    let (totals, load) = (coordinator.totals(), coordinator.load());
+    let Totals { entries, bytes, failed, .. } = totals;
+    let (frontier, leases) = (load.frontier, load.leases);
+    eprintln!(
+        "ferry-mpi: {entries} entries, {bytes} bytes, {failed} failed; {frontier} pieces wait, {leases} leases"
+    );
 }
 
-impl Job<'_> {
-    fn run(mut self, copy: &Copy) -> ExitCode {
-        self.send();
-        loop {
-            let mut is_quiet = true;
-            for (rank, message) in self.wire.receive() {
-                is_quiet = false;
-                match serde_json::from_slice(&message) {
-                    Ok(message) => self.take(rank, message),
-                    Err(error) => self.fail(&format!("a message of rank {rank}: {error}"), Stop::Failed),
-                }
-            }
-            let is_ended = match self.performer.next() {
-                Said::Message(message) => {
-                    is_quiet = false;
-                    self.take(0, message);
-                    false
-                }
-                Said::Nothing => false,
-                Said::Ended => true,
-            };
-            if is_ended && self.coordinator.is_over() {
-                return self.end(copy);
-            }
-            if self.stopped.is_some_and(|since| since.elapsed() > PATIENCE) {
-                complain("some ranks have not ended");
-                return self.end(copy);
-            }
-            if copy.progress && self.shown.elapsed() >= TICK {
-                self.shown = Instant::now();
-                self.show();
-            }
-            if is_quiet {
-                std::thread::sleep(PAUSE);
-            }
-        }
+/// Reports the end.
+fn end(ended: Ended, copy: &Copy) -> ExitCode {
+    let Ended { totals, stopped, journal } = ended;
+    if copy.stats {
+        print_totals(&totals);
     }
-
-    fn take(&mut self, rank: u32, message: ToCoordinator) {
-        let failures = match &message {
-            ToCoordinator::Report(report) => report.failures.clone(),
-            ToCoordinator::Stopped(_, failures) => failures.clone(),
-            ToCoordinator::Want => Vec::new(),
-        };
-        failures.iter().for_each(|failure| complain(failure));
-        match self.coordinator.take(rank, message) {
-            Ok(Some(record)) => {
-                let added = self.journal.add(&Line::Record(Box::new(record)));
-                if self.journal.is_broken() {
-                    // Nothing that depends on the record is sent.
-                    drop(self.coordinator.sends());
-                }
-                if let Err(Unwritten { why, is_full }) = added {
-                    self.fail(&why, if is_full { Stop::NoSpace } else { Stop::Failed });
-                }
+    match stopped {
+        None => {
+            if let Some(Err(why)) = journal.map(Journal::remove) {
+                complain(&why);
+                return ExitCode::FAILURE;
             }
-            Ok(None) => {}
-            Err(error) => self.fail(&format!("rank {rank}: {error}"), Stop::Failed),
+            if totals.failed > 0 {
+                complain(&format!("{} paths failed", totals.failed));
+                return ExitCode::FAILURE;
+            }
+            ExitCode::SUCCESS
         }
-        if self.coordinator.stopped().is_some() && self.stopped.is_none() {
-            self.stopped = Some(Instant::now());
+        Some(Stop::Interrupted) => {
+            complain("interrupted; the same command goes on");
+            ExitCode::from(130)
         }
-        self.send();
-    }
-
-    fn fail(&mut self, why: &str, stop: Stop) {
-        complain(why);
-        self.coordinator.stop(stop);
-        self.stopped.get_or_insert_with(Instant::now);
-        self.send();
-    }
-
-    fn send(&mut self) {
-        for (rank, message) in self.coordinator.sends() {
-            if rank == 0 {
-                self.performer.pass(message);
-            } else {
-                self.wire.send_json(rank, &message);
-            }
+        Some(Stop::NoSpace) => {
+            complain("stopped early: space or quota is used up; the same command goes on");
+            ExitCode::FAILURE
         }
-    }
-
-    fn show(&self) {
-        let (totals, load) = (self.coordinator.totals(), self.coordinator.load());
-        let Totals { entries, bytes, failed, .. } = totals;
-        let (frontier, leases) = (load.frontier, load.leases);
-        eprintln!(
-            "ferry-mpi: {entries} entries, {bytes} bytes, {failed} failed; {frontier} pieces wait, {leases} leases"
-        );
-    }
-
-    /// Reports the end.
-    fn end(self, copy: &Copy) -> ExitCode {
-        let totals = self.coordinator.totals();
-        if copy.stats {
-            print_totals(&totals);
-        }
-        match self.coordinator.stopped() {
-            None => {
-                if let Err(why) = self.journal.remove() {
-                    complain(&why);
-                    return ExitCode::FAILURE;
-                }
-                if totals.failed > 0 {
-                    complain(&format!("{} paths failed", totals.failed));
-                    return ExitCode::FAILURE;
-                }
-                ExitCode::SUCCESS
-            }
-            Some(Stop::Interrupted) => {
-                complain("interrupted; the same command goes on");
-                ExitCode::from(130)
-            }
-            Some(Stop::NoSpace) => {
-                complain("stopped early: space or quota is used up; the same command goes on");
-                ExitCode::FAILURE
-            }
-            Some(Stop::Failed) => {
-                complain("stopped early; the same command goes on");
-                ExitCode::FAILURE
-            }
+        Some(Stop::Failed) => {
+            complain("stopped early; the same command goes on");
+            ExitCode::FAILURE
         }
     }
 }
@@ -265,11 +173,6 @@ fn print_totals(totals: &Totals) {
     eprintln!("failed        {failed:>16}");
 }
 
-fn complain(why: &str) {
-    // Without a standard error there is nobody to tell.
-    writeln!(std::io::stderr(), "ferry-mpi: {why}").ok();
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -280,7 +183,9 @@ mod tests {
         let place = place.unwrap();
         let copy = |arguments: &[&str]| {
             let all = [&["ferry-mpi", "cp", "-a", "a", "b"], arguments].concat();
-            <Options as clap::Parser>::try_parse_from(all).map_err(|error| error.to_string()).unwrap()
+            <crate::options::Options as clap::Parser>::try_parse_from(all)
+                .map_err(|error| error.to_string())
+                .unwrap()
         };
         let options = copy(&["--range", "64K"]);
         let settings = settings(options.copy(), 4, place.path()).unwrap();
@@ -295,7 +200,7 @@ mod tests {
         fs::create_dir(&source).unwrap();
         let arguments = ["ferry-mpi", "cp", "-aT"].map(std::ffi::OsString::from);
         let arguments = arguments.into_iter().chain([source.into(), target.clone().into()]);
-        let options = <Options as clap::Parser>::try_parse_from(arguments).unwrap();
+        let options = <crate::options::Options as clap::Parser>::try_parse_from(arguments).unwrap();
         let begun = || begin(options.copy(), 2).map(|(setup, ..)| setup.is_resumed);
         assert_eq!(begun(), Ok(false));
         assert_eq!(begun(), Ok(true));
@@ -315,7 +220,7 @@ mod tests {
         let begun = |source: &str, more: &[&str]| {
             let arguments = ["ferry-mpi", "cp", "-aT"].iter().chain(more).map(std::ffi::OsString::from);
             let arguments = arguments.chain([path(source).into(), path("target").into()]);
-            let options = <Options as clap::Parser>::try_parse_from(arguments).unwrap();
+            let options = <crate::options::Options as clap::Parser>::try_parse_from(arguments).unwrap();
             begin(options.copy(), 2).map(|(setup, ..)| setup.is_resumed)
         };
         assert_eq!(begun("one", &[]), Ok(false));

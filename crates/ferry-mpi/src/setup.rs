@@ -5,13 +5,25 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use ferry_cluster::{Settings, Text};
+use ferry_tree::compare::Options;
 use serde::{Deserialize, Serialize};
+
+/// What a job does with its trees.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) enum Task {
+    Copy {
+        /// Set if what a lease has written is made durable before its report.
+        fsync: bool,
+    },
+    Compare(Options),
+}
 
 /// A job.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Setup {
     source: Text,
     target: Text,
+    pub(crate) task: Task,
     /// Sizes by which work is divided.
     pub(crate) settings: Settings,
     /// Set if an interrupted job goes on: what it has completed stays.
@@ -21,8 +33,8 @@ pub(crate) struct Setup {
 }
 
 impl Setup {
-    pub(crate) fn new(source: &Path, target: &Path, settings: Settings) -> Self {
-        Self { source: text(source), target: text(target), settings, is_resumed: false, is_new: false }
+    pub(crate) fn new(source: &Path, target: &Path, task: Task, settings: Settings) -> Self {
+        Self { source: text(source), target: text(target), task, settings, is_resumed: false, is_new: false }
     }
 
     pub(crate) fn source(&self) -> PathBuf {

@@ -41,7 +41,10 @@ impl Wire {
         let mut size = u64::try_from(bytes.len()).unwrap_or(0);
         let root = self.world.process_at_rank(0);
         root.broadcast_into(&mut size);
-        root.broadcast_into(&mut bytes[..]);
+        // Open MPI ends the job for a message of no bytes.
+        if size > 0 {
+            root.broadcast_into(&mut bytes[..]);
+        }
     }
 
     /// Receives the job from rank 0.
@@ -49,7 +52,7 @@ impl Wire {
         let root = self.world.process_at_rank(0);
         let mut size = 0_u64;
         root.broadcast_into(&mut size);
-        let mut bytes = vec![0_u8; usize::try_from(size).ok()?];
+        let mut bytes = vec![0_u8; usize::try_from(size).ok().filter(|size| *size > 0)?];
         root.broadcast_into(&mut bytes[..]);
         serde_json::from_slice(&bytes).ok()
     }

@@ -148,8 +148,8 @@ impl Rank<'_> {
         let is_alone = self.setup.settings.ranks == 1;
         let mut at_once = if is_alone { AT_ONCE } else { 2 * LEAST };
         while !rest.is_empty() && self.check().is_ok() {
-            self.receive();
-            walk.borrow_mut().note_idle(self.leases.borrow_mut().take_idle());
+            self.talk.receive();
+            walk.borrow_mut().note_idle(self.talk.take_idle());
             if walk.borrow().idle() > 0 && rest.len() >= SHARED {
                 give_back(&mut walk.borrow_mut(), folder, &mut rest);
             }
@@ -201,7 +201,9 @@ impl Rank<'_> {
             found.folders.push(text(name));
         } else if stat.links > 1 {
             // Its owner copies it whole: no rank has made the part that ranges need.
-            found.linked.push((text(name), (stat.device, stat.inode), stat.links, None));
+            // Machines number the device of a network filesystem as they like.
+            let device = if stat.device == self.device { 0 } else { stat.device };
+            found.linked.push((text(name), (device, stat.inode), stat.links, None));
         } else if self.setup.is_resumed && self.is_kept(pair, name, stat).await? {
             self.kept.set(self.kept.get() + 1);
         } else {
@@ -295,7 +297,7 @@ impl Rank<'_> {
                 }
             }
             self.spend_bytes(walk);
-            self.receive();
+            self.talk.receive();
         }
         found
     }

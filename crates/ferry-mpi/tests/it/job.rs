@@ -30,11 +30,20 @@ pub(crate) fn job(ranks: u32, options: &[&str], source: &Path, target: &Path) ->
 
 /// Returns a job of `cp` with these flags, and without paths.
 pub(crate) fn job_of(ranks: u32, flags: &str) -> Command {
+    let mut command = mpirun(ranks);
+    command.arg(PROGRAM).args(["cp", flags]);
+    command
+}
+
+/// The program under test.
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_ferry-mpi");
+
+/// Returns a job of this number of processes, without their program.
+pub(crate) fn mpirun(ranks: u32) -> Command {
     let mut command = Command::new("mpirun");
     command.args(["-np", &ranks.to_string(), "--oversubscribe", "--allow-run-as-root"]);
     // Reading other processes' memory is forbidden in many containers.
     command.args(["--mca", "btl_vader_single_copy_mechanism", "none"]);
-    command.arg(env!("CARGO_BIN_EXE_ferry-mpi")).args(["cp", flags]);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }

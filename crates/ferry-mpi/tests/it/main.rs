@@ -9,3 +9,5 @@ mod copies;
 mod job;
 mod kills;
 mod limits;
+mod machines;
+mod verify;

@@ -1,0 +1,140 @@
+//! A job on rank 0: answers the ranks, and keeps the journal of a copy.
+
+use std::time::{Duration, Instant};
+
+use ferry_cluster::{Coordinator, Line, Stop, ToCoordinator, Totals};
+
+use crate::failures::complain;
+use crate::journal::{Journal, Unwritten};
+use crate::performer::{PAUSE, Performer, Said};
+use crate::setup::Setup;
+use crate::wire::Wire;
+
+/// Time that ranks have to end after a stop. A rank that was killed never answers.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A job under way.
+pub(crate) struct Job<'a> {
+    wire: &'a mut Wire,
+    performer: Performer,
+    coordinator: Coordinator,
+    /// `None` if nothing has to survive the job.
+    journal: Option<Journal>,
+    /// Receiver of the messages in reports.
+    hear: &'a mut dyn FnMut(String),
+    /// Time of the stop.
+    stopped: Option<Instant>,
+}
+
+/// The end of a job.
+pub(crate) struct Ended {
+    pub(crate) totals: Totals,
+    /// The reason to end before everything was done.
+    pub(crate) stopped: Option<Stop>,
+    pub(crate) journal: Option<Journal>,
+}
+
+impl<'a> Job<'a> {
+    /// Tells the job to all ranks.
+    pub(crate) fn start(
+        wire: &'a mut Wire,
+        setup: Setup,
+        coordinator: Coordinator,
+        journal: Option<Journal>,
+        hear: &'a mut dyn FnMut(String),
+    ) -> Self {
+        wire.send_setup(Some(&setup));
+        let performer = Performer::start(setup);
+        Self { wire, performer, coordinator, journal, hear, stopped: None }
+    }
+
+    /// Answers the ranks until all have ended. `tick` is called often, and may stop the job.
+    pub(crate) fn run(mut self, mut tick: impl FnMut(&Coordinator) -> Option<Stop>) -> Ended {
+        self.send();
+        loop {
+            let mut is_quiet = true;
+            for (rank, message) in self.wire.receive() {
+                is_quiet = false;
+                match serde_json::from_slice(&message) {
+                    Ok(message) => self.take(rank, message),
+                    Err(error) => self.fail(&format!("a message of rank {rank}: {error}"), Stop::Failed),
+                }
+            }
+            let is_ended = match self.performer.next() {
+                Said::Message(message) => {
+                    is_quiet = false;
+                    self.take(0, message);
+                    false
+                }
+                Said::Nothing => false,
+                Said::Ended => true,
+            };
+            if is_ended && self.coordinator.is_over() {
+                return self.end();
+            }
+            if self.stopped.is_some_and(|since| since.elapsed() > PATIENCE) {
+                complain("some ranks have not ended");
+                return self.end();
+            }
+            if let Some(stop) = tick(&self.coordinator) {
+                self.stop(stop);
+            }
+            if is_quiet {
+                std::thread::sleep(PAUSE);
+            }
+        }
+    }
+
+    fn take(&mut self, rank: u32, message: ToCoordinator) {
+        let messages = match &message {
+            ToCoordinator::Report(report) => report.failures.clone(),
+            ToCoordinator::Stopped(_, messages) => messages.clone(),
+            ToCoordinator::Want => Vec::new(),
+        };
+        messages.into_iter().for_each(&mut *self.hear);
+        match (self.coordinator.take(rank, message), &mut self.journal) {
+            (Ok(Some(record)), Some(journal)) => {
+                let added = journal.add(&Line::Record(Box::new(record)));
+                if journal.is_broken() {
+                    // Nothing that depends on the record is sent.
+                    drop(self.coordinator.sends());
+                }
+                if let Err(Unwritten { why, is_full }) = added {
+                    self.fail(&why, if is_full { Stop::NoSpace } else { Stop::Failed });
+                }
+            }
+            (Ok(_), _) => {}
+            (Err(error), _) => self.fail(&format!("rank {rank}: {error}"), Stop::Failed),
+        }
+        if self.coordinator.stopped().is_some() && self.stopped.is_none() {
+            self.stopped = Some(Instant::now());
+        }
+        self.send();
+    }
+
+    fn fail(&mut self, why: &str, stop: Stop) {
+        complain(why);
+        self.stop(stop);
+    }
+
+    fn stop(&mut self, stop: Stop) {
+        self.coordinator.stop(stop);
+        self.stopped.get_or_insert_with(Instant::now);
+        self.send();
+    }
+
+    fn send(&mut self) {
+        for (rank, message) in self.coordinator.sends() {
+            if rank == 0 {
+                self.performer.pass(message);
+            } else {
+                self.wire.send_json(rank, &message);
+            }
+        }
+    }
+
+    fn end(self) -> Ended {
+        let Self { coordinator, journal, .. } = self;
+        Ended { totals: coordinator.totals(), stopped: coordinator.stopped(), journal }
+    }
+}
