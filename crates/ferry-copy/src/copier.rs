@@ -54,6 +54,7 @@ use crate::walk;
 pub use attributes::{is_kept_xattr, kept_mode};
 pub use listed::Listing;
 use own::OwnTimes;
+pub use ranges::is_complete;
 use shown::Shown;
 
 /// Options of a copier.

@@ -55,7 +55,9 @@ mod unfinished;
 mod walk;
 mod writeback;
 
-pub use copier::{Copier, Lifted, Listing, Pair, Settings, Sides, Start, is_kept_xattr, kept_mode};
+pub use copier::{
+    Copier, Lifted, Listing, Pair, Settings, Sides, Start, is_complete, is_kept_xattr, kept_mode,
+};
 pub use copy::{run_from, run_in};
 pub use counter::Counter;
 pub use digest::{Algorithm, Digest, Hasher, hash_file, hash_range};

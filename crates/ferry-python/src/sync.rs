@@ -132,7 +132,7 @@ fn acting(acted: HowActed) -> PyResult<Acting> {
         bandwidth: bandwidth.map(positive).transpose()?,
         time_limit: time_limit.map(duration).transpose()?.map(at_least_one),
         disposal,
-        keeps_directories: false,
+        is_part: false,
     })
 }
 

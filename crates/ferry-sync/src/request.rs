@@ -60,8 +60,9 @@ pub struct Acting {
     pub time_limit: Option<Duration>,
     /// Fate of replaced and deleted entries.
     pub disposal: Disposal,
-    /// Set if directories that exist keep their attributes, whatever changes in them: a later run sets them.
-    pub keeps_directories: bool,
+    /// Set if a later run completes this one. Directories that exist keep their attributes, whatever changes in them, and
+    /// names of the list that the source lacks by now are passed over.
+    pub is_part: bool,
 }
 
 /// Fate of entries that are taken away.

@@ -64,7 +64,7 @@ async fn sync(
     let choices = Choices {
         rules,
         deletes: request.deletes,
-        keeps_directories: request.acting.keeps_directories,
+        is_part: request.acting.is_part,
         expands: !performs || !whole_trees,
         selector,
         content_permits: content_permits(io),
@@ -83,7 +83,7 @@ async fn sync(
     walk.explain_to(surroundings.explain);
     walk.count_in(Arc::clone(&surroundings.progress));
     walk.note_in(surroundings.manifest.clone());
-    let root = match request.acting.keeps_directories {
+    let root = match request.acting.is_part {
         true => None,
         false => roots.root_action(&rules).await,
     };
@@ -215,7 +215,7 @@ impl Stage<'_> {
         let opened = |kind| Refused::of(&target_path, &kind);
         let main = start(source, &source_path, self.roots.is_new);
         let main = copier.start(main).await.map_err(opened)?;
-        let missing = if self.acting.keeps_directories { Missing::Keep } else { Missing::Refuse };
+        let missing = if self.acting.is_part { Missing::Keep } else { Missing::Refuse };
         let main = Way::new(&copier, main, (source_path.clone(), target_path.clone()), missing);
         let within = copier.start(start(target, &target_path, false)).await.map_err(opened)?;
         let within = Way::new(&copier, within, (target_path.clone(), target_path.clone()), Missing::Refuse);

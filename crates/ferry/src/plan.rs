@@ -10,8 +10,9 @@ mod options;
 mod ranges;
 
 use std::cell::RefCell;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -29,7 +30,7 @@ use crate::sync::options::{Output as To, Task};
 use crate::units::{bytes, counted};
 use crate::{signals, sync};
 use balance::{Balance, Shared};
-use lists::{HIDDEN, Header, Lists, Range, Writer};
+use lists::{HIDDEN, Header, Lists, Range, Writer, cannot};
 pub(crate) use manual::MANUAL;
 use options::Step;
 pub(crate) use options::{OPTIONS, Request, parse};
@@ -104,7 +105,7 @@ impl Run<'_> {
             return Ok(totals.io.signal.map_or(ExitCode::FAILURE, signals::end_by));
         }
         let found = splitting.into_inner().end()?;
-        self.lists.complete((&source, &target), parts)?;
+        self.lists.complete((&source, &target), inode(&source)?, parts)?;
         self.output.error(&format!(
             "{}, {} in {}",
             counted(found.0, "entry", "entries"),
@@ -117,6 +118,7 @@ impl Run<'_> {
     /// Makes what several parts need.
     fn open(&self) -> Result<ExitCode, String> {
         let header = self.lists.header()?;
+        refuse_other(&header.source.0, header.source_inode)?;
         for part in 1..=header.parts {
             if self.lists.is_done(part)? {
                 return Err(format!(
@@ -124,20 +126,20 @@ impl Run<'_> {
                 ));
             }
         }
-        let code = self.run_list(&header, &self.lists.directories(), false)?;
+        let code = self.run_list(&header, &self.lists.directories())?;
         if !ferry_io::is_superuser() {
             let directories = lists::read_names(self.lists.directories())?;
             let trees = (&*header.source.0, &*header.target.0);
-            if let Some(signal) = self.job(&header, trees, |job| job.lend(directories))?.signal {
+            if let Some(signal) = self.job(&header, trees, false, |job| job.lend(directories))?.signal {
                 return Ok(signals::end_by(signal));
             }
         }
-        let files = self.all_ranges(&header, |_| Some(RangeStep::Begin));
+        let files = self.large_files(&header, |_| Some(RangeStep::Begin));
         if let Some(signal) = self.with_ranges(&header, files)?.signal {
             return Ok(signals::end_by(signal));
         }
         // What could not be made is reported by the parts that need it, too.
-        self.lists.note_opened()?;
+        self.lists.note_opened(inode(&header.target.0)?)?;
         Ok(self.end(code))
     }
 
@@ -147,21 +149,17 @@ impl Run<'_> {
         if part > header.parts {
             return Err(format!("there are {} parts, and no part {part}", header.parts));
         }
-        self.refuse_unopened()?;
+        self.refuse_unopened(&header)?;
         if self.lists.is_done(part)? {
             self.output.error(&format!("{}: part {part} has been copied already", MANUAL.name));
             return Ok(self.end(ExitCode::SUCCESS));
         }
-        let ranges = self.lists.ranges(part)?.map(|range| range.map(|range| (range, RangeStep::Copy)));
-        let copied = self.with_ranges(&header, ranges)?;
-        if let Some(signal) = copied.signal {
+        if !self.lists.has_copied_ranges(part)?
+            && let Some(signal) = self.copy_ranges(&header, part)?
+        {
             return Ok(signals::end_by(signal));
         }
-        if copied.count > 0 {
-            let ranges = counted(copied.count, "range of large files", "ranges of large files");
-            self.output.error(&format!("copied {ranges}: {}", bytes(copied.bytes)));
-        }
-        let code = self.run_list(&header, &self.lists.names(part), true)?;
+        let code = self.run_list(&header, &self.lists.names(part))?;
         let code = self.end(code);
         if code == ExitCode::SUCCESS {
             self.lists.note_done(part)?;
@@ -169,10 +167,29 @@ impl Run<'_> {
         Ok(code)
     }
 
+    /// Copies the ranges of a part. Returns the signal that has ended it.
+    fn copy_ranges(&self, header: &Header, part: u32) -> Result<Option<i32>, String> {
+        let ranges = self.lists.ranges(part)?.map(|range| range.map(|range| (range, RangeStep::Copy)));
+        let trees = (&*header.source.0, &*header.target.0);
+        // Durable in any case: a large file that has lost bytes has the right size and time all the same.
+        let copied = self.job(header, trees, true, |job| job.perform(ranges))?;
+        if copied.signal.is_some() {
+            return Ok(copied.signal);
+        }
+        if copied.count > 0 {
+            let ranges = counted(copied.count, "range of large files", "ranges of large files");
+            self.output.error(&format!("copied {ranges}: {}", bytes(copied.bytes)));
+        }
+        if copied.failed == 0 {
+            self.lists.note_copied_ranges(part)?;
+        }
+        Ok(None)
+    }
+
     /// Does what is left after the parts.
     fn close(&self, does_rest: bool) -> Result<ExitCode, String> {
         let header = self.lists.header()?;
-        self.refuse_unopened()?;
+        self.refuse_unopened(&header)?;
         let mut missing = Vec::new();
         for part in 1..=header.parts {
             if !self.lists.is_done(part)? {
@@ -185,20 +202,16 @@ impl Run<'_> {
                 unfinished(&missing)
             ));
         }
-        let mut incomplete = HashSet::new();
-        for part in &missing {
-            for range in self.lists.ranges(*part)? {
-                incomplete.insert(range?.hidden);
-            }
-        }
-        let complete =
-            self.all_ranges(&header, |range| (!incomplete.contains(&range.hidden)).then_some(RangeStep::End));
+        let copied = self.copied_bytes(&header)?;
+        let complete = self.large_files(&header, |range| {
+            (copied.get(&range.hidden) == Some(&range.size)).then_some(RangeStep::End)
+        });
         let ended = self.with_ranges(&header, complete)?;
         // What was not ended is copied as a whole below.
-        let all = self.all_ranges(&header, |_| Some(RangeStep::Drop));
+        let all = self.large_files(&header, |_| Some(RangeStep::Drop));
         let target = &*header.target.0;
         let signal = match ended.signal {
-            None => self.job(&header, (target, target), |job| job.perform(all))?.signal,
+            None => self.job(&header, (target, target), false, |job| job.perform(all))?.signal,
             signal => signal,
         };
         if let Some(signal) = signal {
@@ -209,15 +222,31 @@ impl Run<'_> {
         Ok(self.end(code))
     }
 
-    fn refuse_unopened(&self) -> Result<(), String> {
-        if self.lists.is_opened()? {
-            return Ok(());
-        }
-        Err("the opening step has not been done: run 'ferry plan --open' first".to_owned())
+    /// Refuses lists of which the opening step has not been done, and other trees.
+    fn refuse_unopened(&self, header: &Header) -> Result<(), String> {
+        let Some(target) = self.lists.opened()? else {
+            return Err("the opening step has not been done: run 'ferry plan --open' first".to_owned());
+        };
+        refuse_other(&header.source.0, header.source_inode)?;
+        refuse_other(&header.target.0, target)
     }
 
-    /// Reads the ranges of all parts, and selects a step for each file.
-    fn all_ranges(
+    /// Returns the number of bytes of each large file that parts have copied, by hidden name.
+    fn copied_bytes(&self, header: &Header) -> Result<HashMap<String, u64>, String> {
+        let mut copied: HashMap<String, u64> = HashMap::new();
+        for part in 1..=header.parts {
+            if self.lists.has_copied_ranges(part)? {
+                for range in self.lists.ranges(part)? {
+                    let Range { hidden, start, end, .. } = range?;
+                    *copied.entry(hidden).or_default() += end - start;
+                }
+            }
+        }
+        Ok(copied)
+    }
+
+    /// Reads the ranges of all parts, and selects a step for each large file.
+    fn large_files(
         &self,
         header: &Header,
         step: impl Fn(&Range) -> Option<RangeStep>,
@@ -229,8 +258,9 @@ impl Run<'_> {
                 Err(why) => Box::new(std::iter::once(Err(why))),
             }
         });
-        let firsts = ranges.filter(|range| !range.as_ref().is_ok_and(|range| range.start > 0));
-        firsts.filter_map(move |range| match range {
+        let mut met = HashSet::new();
+        ranges.filter_map(move |range| match range {
+            Ok(range) if !met.insert(range.hidden.clone()) => None,
             Ok(range) => step(&range).map(|step| Ok((range, step))),
             Err(why) => Some(Err(why)),
         })
@@ -242,13 +272,14 @@ impl Run<'_> {
         header: &Header,
         ranges: impl Iterator<Item = Result<(Range, RangeStep), String>>,
     ) -> Result<Performed, String> {
-        self.job(header, (&header.source.0, &header.target.0), |job| job.perform(ranges))
+        self.job(header, (&header.source.0, &header.target.0), false, |job| job.perform(ranges))
     }
 
     fn job(
         &self,
         header: &Header,
         (source, target): (&Path, &Path),
+        is_durable: bool,
         act: impl FnOnce(&Job<'_>) -> Result<Performed, String>,
     ) -> Result<Performed, String> {
         let options = self.sync(trees(header))?.io;
@@ -256,18 +287,18 @@ impl Run<'_> {
             source,
             target,
             io: &options,
-            fsync: self.request.fsync,
+            fsync: self.request.fsync || is_durable,
             observer: Arc::clone(&self.messages) as Arc<dyn Observer>,
         };
         act(&job)
     }
 
     /// Runs `ferry sync` with a list.
-    fn run_list(&self, header: &Header, list: &Path, keeps_directories: bool) -> Result<ExitCode, String> {
+    fn run_list(&self, header: &Header, list: &Path) -> Result<ExitCode, String> {
         let mut words: Vec<OsString> = vec!["--null".into(), "--files-from".into(), list.into()];
         words.extend(trees(header));
         let mut sync = self.sync(words)?;
-        sync.acting.keeps_directories = keeps_directories;
+        sync.acting.is_part = true;
         sync::run(&sync).map_err(|error| error.usage.message)
     }
 
@@ -282,6 +313,20 @@ impl Run<'_> {
         let has_failed = failures.count() > 0 || self.output.finish().is_err();
         if has_failed && code == ExitCode::SUCCESS { ExitCode::FAILURE } else { code }
     }
+}
+
+/// Returns the inode number of a directory. Unlike that of its device, all machines agree on it.
+fn inode(directory: &Path) -> Result<u64, String> {
+    let found = std::fs::metadata(directory);
+    found.map(|found| found.ino()).map_err(|error| cannot("examine", directory, &error))
+}
+
+/// Refuses a directory that is not the one that an earlier step has found under this path.
+fn refuse_other(directory: &Path, known: u64) -> Result<(), String> {
+    if inode(directory)? == known {
+        return Ok(());
+    }
+    Err(format!("{} is another directory than before: is its filesystem mounted here?", quote(directory)))
 }
 
 /// Returns the operands of `ferry sync`.
@@ -356,7 +401,7 @@ impl<'a> Splitting<'a> {
         }
         self.bytes += size;
         let part = match action.source {
-            Some(Version { inode, changed: Some(changed), .. }) if size >= 2 * self.range_of(size) => {
+            Some(Version { inode, changed: Some(changed), .. }) if self.has_ranges(size) => {
                 self.add_ranges(path, (inode, size, changed))?;
                 None
             }
@@ -372,9 +417,15 @@ impl<'a> Splitting<'a> {
         Ok(())
     }
 
-    /// Returns the size of the ranges of a file, a multiple of 1 MiB unless it was asked for.
+    /// Returns true if a file of this size is copied in ranges.
+    fn has_ranges(&self, size: u64) -> bool {
+        let is_of_use = self.parts > 1 || self.range.is_some();
+        is_of_use && size / 2 >= self.range_of(size)
+    }
+
+    /// Returns the size of the ranges of a file, a multiple of [`lists::ALIGNMENT`].
     fn range_of(&self, size: u64) -> u64 {
-        let quarter = size.div_ceil(4 * self.parts).next_multiple_of(1 << 20);
+        let quarter = size.div_ceil(4 * self.parts).next_multiple_of(lists::ALIGNMENT);
         self.range.unwrap_or(quarter.clamp(RANGES[0], RANGES[1]))
     }
 

@@ -37,8 +37,8 @@ impl Copier {
     /// Copies a range to a file's part. Holes are left out.
     ///
     /// # Errors
-    /// [`FailureKind::Changed`] if the source is not the file that the caller saw, or was written to since; others as
-    /// with cp.
+    /// [`FailureKind::Changed`] if the source is not the file that the caller saw, or was written to since, or if the part
+    /// has lost its name; others as with cp.
     pub async fn copy_range(
         &self,
         pair: &Pair,
@@ -68,6 +68,14 @@ impl Copier {
         drop(mover);
         if run.options.fsync {
             target.file.sync_data().await.during(Verb::Sync)?;
+        }
+        // If the file has been completed meanwhile, these bytes have come too late, and changed its time.
+        let written = target.file.stat().await.during(Verb::Stat)?;
+        match to.stat_entry(part, false).await {
+            Ok(found) if found.is_same_file(&written) => {}
+            Ok(_) => return Err(FailureKind::Changed),
+            Err(error) if error.is(Errno::NOENT) => return Err(FailureKind::Changed),
+            Err(error) => return Err(error).during(Verb::StatTarget),
         }
         run.tally.count_part(method, bytes);
         target.file.close_in(&to).await.during(Verb::Close)
@@ -123,6 +131,16 @@ impl Copier {
             removed => removed.during(Verb::Remove),
         }
     }
+}
+
+/// Returns true if a target is as complete as its times say: they are set after its bytes, and only then its mode.
+#[must_use]
+pub fn is_complete(source: &Stat, target: &Stat) -> bool {
+    let (wanted, found) = (source.times.modified, target.times.modified);
+    // Some filesystems keep whole seconds only.
+    let is_dated = wanted == found || found.nanoseconds == 0 && wanted.seconds == found.seconds;
+    let is_sized = source.kind != FileKind::Regular || source.size == target.size;
+    source.kind == target.kind && source.special == target.special && is_sized && is_dated
 }
 
 /// Opens a source that must be the file that was seen, and not written to since.

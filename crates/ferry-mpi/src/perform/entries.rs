@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use ferry_cluster::{Found, Text, Version, Walk};
-use ferry_copy::{FailureKind, Listing, Pair, Sides};
+use ferry_cluster::{Found, SHARED, Text, Version, Walk, batch_size, names_for};
+use ferry_copy::{FailureKind, Listing, Pair, Sides, is_complete};
 use ferry_io::{Entry, FileKind, Name, Stat, for_each};
 
 use super::Rank;
@@ -18,14 +18,6 @@ const AT_ONCE: usize = 256;
 const LEAST: usize = 32;
 /// Time that they should take.
 const STRETCH: Duration = Duration::from_millis(500);
-/// Fewer entries are not shared with idle ranks.
-const SHARED: usize = 64;
-/// Most files in a batch for an idle rank.
-const BATCH: usize = 512;
-/// Fewest of them.
-const SMALL_BATCH: usize = 32;
-/// Batches given away from a large folder at a time.
-const BATCHES: usize = 128;
 
 /// Returns the version of a source file.
 pub(super) fn version(stat: &Stat) -> Version {
@@ -35,15 +27,6 @@ pub(super) fn version(stat: &Stat) -> Version {
         seconds: stat.times.modified.seconds,
         nanoseconds: stat.times.modified.nanoseconds,
     }
-}
-
-/// Returns true if a target is as complete as its times say: they are set after its bytes, and only then its mode.
-pub(super) fn is_complete(source: &Stat, target: &Stat) -> bool {
-    let (wanted, found) = (source.times.modified, target.times.modified);
-    // Some filesystems keep whole seconds only.
-    let is_dated = wanted == found || found.nanoseconds == 0 && wanted.seconds == found.seconds;
-    let is_sized = source.kind != FileKind::Regular || source.size == target.size;
-    source.kind == target.kind && source.special == target.special && is_sized && is_dated
 }
 
 fn text(name: &Name) -> Text {
@@ -99,7 +82,10 @@ impl Rank<'_> {
         let mut entries = Vec::new();
         while entries.len() < most && !listing.is_over() {
             match listing.next().await {
-                Ok(more) => entries.extend(more),
+                Ok(more) => {
+                    let takes_part = |entry: &Entry| !self.setup.leaves_out(path, entry.name.as_bytes());
+                    entries.extend(more.into_iter().filter(takes_part));
+                }
                 Err(kind) => {
                     self.fail_folder(path, kind);
                     break;
@@ -117,8 +103,7 @@ impl Rank<'_> {
             return;
         };
         // For idle ranks, too, if there are any.
-        let idle = usize::try_from(walk.borrow().idle()).unwrap_or(BATCHES).min(BATCHES);
-        let most = if idle > 0 { AT_ONCE + BATCH * idle } else { AT_ONCE };
+        let most = AT_ONCE + names_for(walk.borrow().idle());
         let entries = self.read(&mut listing, path, most).await;
         let is_whole = listing.is_over() || entries.is_empty();
         let found = self.copy_entries(walk, folder, &pair, entries).await;
@@ -204,7 +189,7 @@ impl Rank<'_> {
             // Machines number the device of a network filesystem as they like.
             let device = if stat.device == self.device { 0 } else { stat.device };
             found.linked.push((text(name), (device, stat.inode), stat.links, None));
-        } else if self.setup.is_resumed && self.is_kept(pair, name, stat).await? {
+        } else if self.setup.compares() && self.is_kept(pair, name, stat).await? {
             self.kept.set(self.kept.get() + 1);
         } else {
             // No other rank knows of the file yet.
@@ -215,10 +200,10 @@ impl Rank<'_> {
         Ok(())
     }
 
-    /// Returns true if the target of a source is complete.
+    /// Returns true if the target of a source stays as it is.
     pub(super) async fn is_kept(&self, pair: &Pair, name: &Name, source: &Stat) -> Result<bool, FailureKind> {
         let (_, target) = self.copier.look(pair, name).await?;
-        Ok(target.is_some_and(|target| is_complete(source, &target)))
+        Ok(target.is_some_and(|target| self.setup.keeps_existing() || is_complete(source, &target)))
     }
 
     /// Copies entries whose targets may exist. Returns those that were left.
@@ -249,7 +234,7 @@ impl Rank<'_> {
         self.copy_over(pair, name, &source, target.as_ref()).await.map(|()| None)
     }
 
-    /// Copies an entry to a target that may exist. In a job that goes on, a complete one stays.
+    /// Copies an entry to a target that may exist. In a job that goes on, and in a sync, a complete one stays.
     pub(super) async fn copy_over(
         &self,
         pair: &Pair,
@@ -258,7 +243,7 @@ impl Rank<'_> {
         target: Option<&Stat>,
     ) -> Result<(), FailureKind> {
         match target {
-            Some(target) if self.setup.is_resumed && is_complete(source, target) => {
+            Some(target) if self.setup.compares() && is_complete(source, target) => {
                 self.kept.set(self.kept.get() + 1);
                 let differs = (target.mode, target.uid, target.gid) != (source.mode, source.uid, source.gid);
                 // A file that was killed before it got its last attributes has this mode.
@@ -268,6 +253,7 @@ impl Rank<'_> {
                 }
                 Ok(())
             }
+            Some(_) if self.setup.keeps_existing() => Ok(()),
             Some(target) if target.kind == FileKind::Directory => Err(FailureKind::FileOverDirectory),
             target => self.copier.copy(pair, name, Sides { source, target }).await,
         }
@@ -321,8 +307,7 @@ fn give_back(walk: &mut Walk, folder: usize, rest: &mut VecDeque<Entry>) {
     let (files, others): (Vec<_>, Vec<_>) =
         rest.drain(..).partition(|entry| entry.kind == Some(FileKind::Regular));
     rest.extend(others);
-    let ranks = usize::try_from(walk.idle()).unwrap_or(BATCHES).saturating_add(1);
-    for batch in files.chunks(files.len().div_ceil(ranks).clamp(SMALL_BATCH, BATCH)) {
+    for batch in files.chunks(batch_size(files.len(), walk.idle())) {
         walk.give_back(folder, batch.iter().map(|entry| text(&entry.name)).collect());
     }
 }

@@ -3,11 +3,11 @@
 use std::ops::Range;
 
 use ferry_cluster::LargeFile;
-use ferry_copy::{FailureKind, Sides};
+use ferry_copy::{FailureKind, Sides, is_complete};
 use ferry_io::{Name, Stat};
 
 use super::Rank;
-use super::entries::{is_complete, part, version};
+use super::entries::{part, version};
 use super::way::Visit;
 
 /// A large file, found again.
@@ -39,8 +39,8 @@ impl Rank<'_> {
     }
 
     fn is_done(&self, looked: &Looked<'_>) -> bool {
-        let is_kept = |target: &Stat| is_complete(&looked.source, target);
-        self.setup.is_resumed && looked.target.as_ref().is_some_and(is_kept)
+        let is_kept = |target: &Stat| self.setup.keeps_existing() || is_complete(&looked.source, target);
+        self.setup.compares() && looked.target.as_ref().is_some_and(is_kept)
     }
 
     /// Copies a range.

@@ -17,8 +17,8 @@ pub(crate) struct Choices {
     pub(crate) rules: Rules,
     /// Set if entries that the source lacks are deleted.
     pub(crate) deletes: bool,
-    /// Set if directories that exist keep their attributes.
-    pub(crate) keeps_directories: bool,
+    /// Set if a later run sets the attributes of directories that exist, and knows what the source lacks.
+    pub(crate) is_part: bool,
     /// Set if each entry of a new folder is an action of its own; otherwise the folder is one.
     pub(crate) expands: bool,
     /// Identity of the trash, if it is in one of the trees.
@@ -60,11 +60,11 @@ impl Choices {
         };
         let selector = Selector::of_everything();
         let (trash, list, digest, content_permits) = (None, None, None, content_permits(io));
-        let (deletes, keeps_directories, expands) = (false, false, true);
+        let (deletes, is_part, expands) = (false, false, true);
         Self {
             rules,
             deletes,
-            keeps_directories,
+            is_part,
             expands,
             trash,
             source_path,

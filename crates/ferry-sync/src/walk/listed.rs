@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ferry_copy::{FailureKind, Verb};
-use ferry_io::{Dir, FileKind, Name, Result as IoResult};
+use ferry_io::{Dir, Errno, FileKind, Name, Result as IoResult};
 
 use super::Walk;
 use super::level::Part;
@@ -40,6 +40,7 @@ impl Walk<'_> {
             // One that is there was left out, or its folder has failed.
             if let Some(root) = self.source_root.as_ref().filter(|_| !self.choices.deletes)
                 && let Err(error) = look_beneath(root, &components, &name).await
+                && !(self.choices.is_part && error.is(Errno::NOENT))
             {
                 self.fail(&folder.join(name.as_os_str()), FailureKind::Io { verb: Verb::Stat, error });
             }
@@ -59,6 +60,7 @@ impl Walk<'_> {
         for name in missing {
             let kind = match dir.stat_entry(name, false).await {
                 Ok(_) => FailureKind::Unlisted,
+                Err(error) if self.choices.is_part && error.is(Errno::NOENT) => continue,
                 Err(error) => FailureKind::Io { verb: Verb::Stat, error },
             };
             self.fail(&path.join(name.as_os_str()), kind);

@@ -110,7 +110,7 @@ impl Walk<'_> {
                     self.names.note_target(&existing);
                 }
                 match is_folder(&source) {
-                    true if decision == Decision::SetAttributes && self.choices.keeps_directories => {
+                    true if decision == Decision::SetAttributes && self.choices.is_part => {
                         next_of_folder(&path, source, target, Decision::Equal)
                     }
                     true => next_of_folder(&path, source, target, decision),

@@ -6,7 +6,8 @@
 //! | `directories` | names of the directories that the target lacks |
 //! | `part-K` | names of part K, each followed by a NUL byte |
 //! | `ranges-K` | ranges of large files of part K, a line of JSON each |
-//! | `opened`, `done-K` | made when the step has succeeded |
+//! | `opened` | made by the opening step: the inode number of the target |
+//! | `copied-K`, `done-K` | made when all ranges of part K are copied, and when the part has succeeded |
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -22,10 +23,13 @@ use crate::output::describe;
 use crate::quote::quote;
 
 /// Version of the layout.
-const SCHEMA: u32 = 1;
+const SCHEMA: u32 = 2;
 
 /// Bytes of a list that are written at once.
 const PIECE: usize = 16 << 10;
+
+/// Ranges begin at multiples of this. Machines that write to one page of a network filesystem would lose bytes.
+pub(super) const ALIGNMENT: u64 = 1 << 20;
 
 /// The trees and the number of parts.
 #[derive(Debug, Serialize, Deserialize)]
@@ -37,6 +41,8 @@ pub(super) struct Header {
     pub(super) source: PathText,
     /// The target, as an absolute path.
     pub(super) target: PathText,
+    /// Inode number of the source.
+    pub(super) source_inode: u64,
     pub(super) parts: u32,
 }
 
@@ -65,7 +71,12 @@ impl Range {
         let path = &self.path.0;
         let is_within = path.components().all(|component| matches!(component, Component::Normal(_)));
         let is_hidden = self.hidden.starts_with(HIDDEN) && !self.hidden.contains(['/', '\0']);
-        is_within && path.file_name().is_some() && is_hidden && self.start < self.end && self.end <= self.size
+        let is_aligned = |offset: u64| offset.is_multiple_of(ALIGNMENT);
+        let is_range = self.start < self.end
+            && self.end <= self.size
+            && is_aligned(self.start)
+            && (self.end == self.size || is_aligned(self.end));
+        is_within && path.file_name().is_some() && is_hidden && is_range
     }
 }
 
@@ -109,12 +120,18 @@ impl Lists {
     }
 
     /// Writes the header, which completes the lists.
-    pub(super) fn complete(&self, (source, target): (&Path, &Path), parts: u32) -> Result<(), String> {
+    pub(super) fn complete(
+        &self,
+        (source, target): (&Path, &Path),
+        source_inode: u64,
+        parts: u32,
+    ) -> Result<(), String> {
         let header = Header {
             schema: SCHEMA,
             made_by: format!("ferry {}", env!("CARGO_PKG_VERSION")),
             source: source.into(),
             target: target.into(),
+            source_inode,
             parts,
         };
         let path = self.path("split.json");
@@ -123,6 +140,8 @@ impl Lists {
             let mut text = serde_json::to_vec(&header)?;
             text.push(b'\n');
             complete.file()?.write_all(&text)?;
+            // The lists before: bytes that are missing in them would be missing in the target. Some filesystems tell only now.
+            rustix::fs::syncfs(File::open(&self.folder)?)?;
             complete.keep()
         };
         write().map_err(|error| cannot("write", &path, &error))
@@ -159,8 +178,22 @@ impl Lists {
         }))
     }
 
-    pub(super) fn is_opened(&self) -> Result<bool, String> {
-        self.has("opened")
+    /// Returns the inode number of the target, if the opening step was done.
+    pub(super) fn opened(&self) -> Result<Option<u64>, String> {
+        let path = self.path("opened");
+        match fs::read_to_string(&path) {
+            Ok(text) => match text.trim_end().parse() {
+                Ok(inode) => Ok(Some(inode)),
+                Err(_) => Err(format!("{} has no inode number", quote(&path))),
+            },
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(cannot("read", &path, &error)),
+        }
+    }
+
+    /// Returns true if all ranges of a part are copied.
+    pub(super) fn has_copied_ranges(&self, part: u32) -> Result<bool, String> {
+        self.has(&format!("copied-{part}"))
     }
 
     pub(super) fn is_done(&self, part: u32) -> Result<bool, String> {
@@ -172,17 +205,26 @@ impl Lists {
         path.try_exists().map_err(|error| cannot("examine", &path, &error))
     }
 
-    pub(super) fn note_opened(&self) -> Result<(), String> {
-        self.note("opened")
+    pub(super) fn note_opened(&self, target: u64) -> Result<(), String> {
+        self.note("opened", &format!("{target}\n"))
+    }
+
+    pub(super) fn note_copied_ranges(&self, part: u32) -> Result<(), String> {
+        self.note(&format!("copied-{part}"), "")
     }
 
     pub(super) fn note_done(&self, part: u32) -> Result<(), String> {
-        self.note(&format!("done-{part}"))
+        self.note(&format!("done-{part}"), "")
     }
 
-    fn note(&self, name: &str) -> Result<(), String> {
+    fn note(&self, name: &str, text: &str) -> Result<(), String> {
         let path = self.path(name);
-        File::create(&path).map(drop).map_err(|error| cannot("create", &path, &error))
+        let write = || -> io::Result<()> {
+            let complete = CompleteFile::create(&path)?;
+            complete.file()?.write_all(text.as_bytes())?;
+            complete.keep()
+        };
+        write().map_err(|error| cannot("create", &path, &error))
     }
 }
 
@@ -196,7 +238,7 @@ pub(super) fn read_names(path: PathBuf) -> Result<impl Iterator<Item = Result<Pa
     }))
 }
 
-fn cannot(what: &str, path: &Path, error: &io::Error) -> String {
+pub(super) fn cannot(what: &str, path: &Path, error: &io::Error) -> String {
     format!("cannot {what} {}: {}", quote(path), describe(error))
 }
 

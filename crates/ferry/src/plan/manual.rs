@@ -25,7 +25,8 @@ files. Parts have about the same cost: the bytes, and 128 KiB more for each entr
 are in one part.
 
 A part that failed or was stopped can be run again. --close names the parts that have not succeeded, and does nothing \
-then; with --rest it copies what they lack. Files that have changed since --split are copied by --close.
+then; with --rest it copies what they lack. It also copies what has changed since --split; if that is a large file, its \
+parts do not succeed, and --rest is needed.
 
 Nothing is deleted. To delete what SOURCE lacks, run `ferry sync --delete SOURCE TARGET` afterwards.
 

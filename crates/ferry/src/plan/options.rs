@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use ferry_io::Backend;
 
+use super::lists::ALIGNMENT;
 use super::manual::MANUAL;
 use crate::arguments::Effect::{Optional, Print, Switch, Value};
 use crate::arguments::{self, Definition, Parsed, Read, Text, Usage, command, option};
@@ -19,8 +20,6 @@ mod tests;
 
 /// Most parts of a plan.
 pub(super) const MOST_PARTS: u32 = 4_096;
-/// Shortest range: what a range costs beside its bytes is small then.
-const LEAST_RANGE: u64 = 1 << 20;
 
 /// A step of the work.
 #[derive(Debug, PartialEq, Eq)]
@@ -99,13 +98,13 @@ pub(crate) const OPTIONS: &[Definition<Draft>] = &[
     ),
     option(
         "range",
-        "With --split: copy files of at least twice SIZE bytes (or with K, M or G) in ranges of SIZE [default: 64 to 256 \
-         MiB, about four ranges for each part]",
+        "With --split: copy files of at least twice SIZE bytes (or with K, M or G) in ranges of SIZE, a multiple of 1M \
+         [default: a quarter of a part's share of the file, but 64 to 256 MiB]",
         Value("SIZE", |d, text| {
             let size = file_size("--range", text)?;
-            if size < LEAST_RANGE {
+            if size == 0 || !size.is_multiple_of(ALIGNMENT) {
                 return Err(Usage::with_hint(format!(
-                    "invalid size {} for '--range': at least 1M",
+                    "invalid size {} for '--range': not a multiple of 1M",
                     quote(text)
                 )));
             }

@@ -5,7 +5,9 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ferry_copy::{Copier, Failure, FailureKind, Observer, Pair, Progress, Settings, Sides, Start, Verb};
+use ferry_copy::{
+    Copier, Failure, FailureKind, Observer, Pair, Progress, Settings, Sides, Start, Verb, is_complete,
+};
 use ferry_io::{Errno, FileKind, Io, Name, Paths, Stat};
 
 use super::lists::Range;
@@ -54,6 +56,8 @@ impl Job<'_> {
                 if way.take(&range, step).await {
                     done.count += 1;
                     done.bytes += range.end - range.start;
+                } else {
+                    done.failed += 1;
                 }
             }
             Ok(done)
@@ -128,6 +132,8 @@ pub(super) struct Performed {
     /// Number of ranges, and their bytes.
     pub(super) count: u64,
     pub(super) bytes: u64,
+    /// Number of those that failed, which was reported.
+    pub(super) failed: u64,
     /// Signal that has ended it.
     pub(super) signal: Option<i32>,
 }
@@ -251,6 +257,10 @@ async fn step_in(
         // An earlier closing step has ended it.
         return Ok(());
     }
+    if step == Step::End && copier.look(pair, hidden).await?.1.is_none() {
+        // An earlier closing step has ended it, and the target was changed since: sync copies it.
+        return Ok(());
+    }
     match step {
         Step::Begin => copier.begin_ranges(pair, hidden).await,
         Step::Copy => copier.copy_range(pair, (name, hidden), &source, range.start..range.end).await,
@@ -267,12 +277,6 @@ fn is_version(source: &Stat, range: &Range) -> bool {
     source.kind == FileKind::Regular
         && (source.inode, source.size) == (range.inode, range.size)
         && (source.changed.seconds, source.changed.nanoseconds) == range.changed
-}
-
-fn is_complete(source: &Stat, target: &Stat) -> bool {
-    target.kind == FileKind::Regular
-        && target.size == source.size
-        && target.times.modified == source.times.modified
 }
 
 /// Returns an absolute path.

@@ -332,8 +332,7 @@ impl Draft {
         io.check().map_err(|error| Usage::plain(error.to_string()))?;
         let disposal = self.disposal()?;
         let Self { in_place, fsync, verify, bandwidth, max_load, time_limit, retries, .. } = self;
-        let acting =
-            Acting { in_place, fsync, verify, bandwidth, time_limit, disposal, keeps_directories: false };
+        let acting = Acting { in_place, fsync, verify, bandwidth, time_limit, disposal, is_part: false };
         let (verbose, explain, progress) = (self.verbose || self.dry_run, self.explain, self.progress);
         let prints = [(self.verbose, "--verbose"), (self.dry_run, "--dry-run"), (self.explain, "--explain")];
         Place::refuse_beside(self.events.as_ref(), &prints)?;

@@ -246,6 +246,140 @@ fn what_can_not_be_made_keeps_nothing_else_from_being_copied() {
 }
 
 #[test]
+fn a_large_file_whose_ranges_are_not_all_in_the_lists_is_copied_as_a_whole() {
+    let place = tempfile::tempdir().unwrap();
+    let at = place.path();
+    fs::create_dir(at.join("source")).unwrap();
+    write(&at.join("source/large"), 8 * MIB, 3);
+    for lost in ["ranges-1", "ranges-2"] {
+        succeeds(at, &["--split=2", "--range=1M", "source", "target", "lists"]);
+        let ranges = fs::read(at.join("lists").join(lost)).unwrap();
+        assert!(!ranges.is_empty());
+        // As on a filesystem that was full when the file was closed.
+        fs::write(at.join("lists").join(lost), "").unwrap();
+        succeeds(at, &["--open", "lists"]);
+        parts(at, 2);
+        succeeds(at, &["--close", "lists"]);
+        assert_equal(at);
+        assert_eq!(fs::read_dir(at.join("target")).unwrap().count(), 1, "no hidden file is left");
+        fs::remove_dir_all(at.join("target")).unwrap();
+        fs::remove_dir_all(at.join("lists")).unwrap();
+    }
+}
+
+#[test]
+fn trees_that_are_not_those_of_the_lists_are_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let at = place.path();
+    source(at, 6, &knobs(at));
+    succeeds(at, &["--split=2", "--range=1M", "source", "target", "lists"]);
+    // As where the filesystem of the tree is not mounted.
+    let swap = |tree: &str, back: bool| {
+        let (from, to) = if back { ("kept", tree) } else { (tree, "kept") };
+        if back {
+            fs::remove_dir(at.join(tree)).unwrap();
+        }
+        fs::rename(at.join(from), at.join(to)).unwrap();
+        if !back {
+            fs::create_dir(at.join(tree)).unwrap();
+        }
+    };
+    swap("source", false);
+    fails(at, &["--open", "lists"], "another directory than before");
+    swap("source", true);
+    succeeds(at, &["--open", "lists"]);
+    succeeds(at, &["--part=1", "lists"]);
+    for tree in ["source", "target"] {
+        swap(tree, false);
+        for step in [&["--part=2"][..], &["--close"], &["--close", "--rest"]] {
+            fails(at, &[step, &["lists"]].concat(), "another directory than before");
+        }
+        swap(tree, true);
+    }
+    succeeds(at, &["--part=2", "lists"]);
+    succeeds(at, &["--close", "lists"]);
+    assert_equal(at);
+}
+
+#[test]
+fn a_file_that_has_gone_since_the_split_keeps_no_part_back() {
+    let place = tempfile::tempdir().unwrap();
+    let at = place.path();
+    source(at, 7, &knobs(at));
+    fs::create_dir(at.join("source/passing")).unwrap();
+    for file in ["one", "two"] {
+        fs::write(at.join("source/passing").join(file), b"passing").unwrap();
+    }
+    fs::write(at.join("source/gone"), b"gone").unwrap();
+    succeeds(at, &["--split=2", "--range=1M", "source", "target", "lists"]);
+    fs::remove_file(at.join("source/gone")).unwrap();
+    succeeds(at, &["--open", "lists"]);
+    fs::remove_dir_all(at.join("source/passing")).unwrap();
+    parts(at, 2);
+    // What SOURCE lacks by now is not deleted.
+    fs::remove_dir_all(at.join("target/passing")).unwrap();
+    succeeds(at, &["--close", "lists"]);
+    assert_equal(at);
+}
+
+#[test]
+fn ranges_that_are_copied_are_kept_if_the_rest_of_their_part_failed() {
+    if !is_root() {
+        skip::<()>("needs root to become another user");
+        return;
+    }
+    let memory = Filesystem::memory();
+    let program = memory.path().join("ferry");
+    place_program(Path::new(FERRY), &program);
+    let place = tempfile::tempdir_in(memory.path()).unwrap();
+    let at = place.path();
+    fs::create_dir(at.join("source")).unwrap();
+    write(&at.join("source/large"), 4 * MIB, 8);
+    fs::write(at.join("source/file"), b"file").unwrap();
+    fs::set_permissions(at.join("source/file"), fs::Permissions::from_mode(0o000)).unwrap();
+    assert!(
+        Command::new("chown").args(["-R", "65534:65534", "."]).current_dir(at).status().unwrap().success()
+    );
+    let run = |words: &[&str]| {
+        let mut command = Command::new(&program);
+        command.arg("plan").args(words).current_dir(at).uid(65_534).gid(65_534).output().unwrap()
+    };
+    for words in [&["--split=1", "--range=1M", "source", "target", "lists"][..], &["--open", "lists"]] {
+        let output = run(words);
+        assert!(output.status.success(), "{words:?}: {}", said(&output));
+    }
+    let output = run(&["--part=1", "lists"]);
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert!(said(&output).contains("source/file'"), "{}", said(&output));
+    let hidden = fs::read_dir(at.join("target")).unwrap().next().unwrap().unwrap();
+    assert!(hidden.file_name().to_string_lossy().starts_with(".ferry-plan-"));
+    let inode = hidden.metadata().unwrap().ino();
+    fs::set_permissions(at.join("source/file"), fs::Permissions::from_mode(0o600)).unwrap();
+    let output = run(&["--close", "--rest", "lists"]);
+    assert!(output.status.success(), "{}", said(&output));
+    assert_equal(at);
+    assert_eq!(fs::metadata(at.join("target/large")).unwrap().ino(), inode, "its ranges were copied before");
+}
+
+#[test]
+fn a_closing_step_that_is_repeated_leaves_changed_files_to_the_sync() {
+    let place = tempfile::tempdir().unwrap();
+    let at = place.path();
+    fs::create_dir(at.join("source")).unwrap();
+    write(&at.join("source/large"), 4 * MIB, 9);
+    succeeds(at, &["--split=2", "--range=1M", "source", "target", "lists"]);
+    succeeds(at, &["--open", "lists"]);
+    parts(at, 2);
+    succeeds(at, &["--close", "lists"]);
+    fs::write(at.join("target/large"), b"changed").unwrap();
+    succeeds(at, &["--close", "lists"]);
+    assert_equal(at);
+    fs::remove_file(at.join("target/large")).unwrap();
+    succeeds(at, &["--close", "lists"]);
+    assert_equal(at);
+}
+
+#[test]
 fn a_part_without_room_is_run_again() {
     if !is_root() {
         skip::<()>("needs root to mount a filesystem");
@@ -324,7 +458,10 @@ fn a_normal_user_copies_in_parts() {
         4,
         &Knobs { unreadable: false, devices: false, owners: false, trusted_xattrs: false, ..possible },
     );
-    let given = "chown -hR 65534:65534 . && chmod u+rwx .";
+    // The root of the source, and a directory that the target has, may not be written to.
+    let given =
+        "mkdir -p target source/there/new && echo new > source/there/new/file && cp -a source/there target &&
+        rm -r target/there/new && chmod 555 source source/there && chown -hR 65534:65534 . && chmod u+rwx .";
     assert!(Command::new("sh").args(["-c", given]).current_dir(at).status().unwrap().success());
     for words in [
         &["plan", "--split=2", "--range=1M", "source", "target", "lists"][..],
@@ -357,18 +494,19 @@ fn lists_that_do_not_fit_are_refused() {
     succeeds(at, &["--open", "lists"]);
     fails(at, &["--part=3", "lists"], "no part 3");
     let header = fs::read(at.join("lists/split.json")).unwrap();
-    let newer = text(&header).replace("\"schema\":1", "\"schema\":2");
+    let newer = text(&header).replace("\"schema\":2", "\"schema\":3");
     fs::write(at.join("lists/split.json"), newer).unwrap();
-    fails(at, &["--part=1", "lists"], "layout 2");
+    fails(at, &["--part=1", "lists"], "layout 3");
     fs::write(at.join("lists/split.json"), header).unwrap();
     fs::write(at.join("lists/ranges-1"), b"{\"path\":1}\n").unwrap();
     fails(at, &["--part=1", "lists"], "ranges-1");
     fs::write(at.join("outside"), b"mine").unwrap();
     for (path, hidden, end) in [
-        ("../outside", ".ferry-plan-1", 1),
-        ("a", "../outside", 1),
-        ("a", "outside", 1),
+        ("../outside", ".ferry-plan-1", 4),
+        ("a", "../outside", 4),
+        ("a", "outside", 4),
         ("a", ".ferry-plan-1", 9),
+        ("a", ".ferry-plan-1", 1),
     ] {
         let range = format!(
             "{{\"path\":\"{path}\",\"hidden\":\"{hidden}\",\"inode\":1,\"size\":4,\"changed\":[0,0],\"start\":0,\"end\":{end}}}\n"

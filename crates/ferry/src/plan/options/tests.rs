@@ -32,7 +32,8 @@ fn wrong_command_lines_are_refused_with_their_reason() {
         (&["--open", "lists", "more"], "extra operand 'more'"),
         (&["--open", "--rest", "lists"], "--rest needs --close"),
         (&["--part=1", "--range=1M", "lists"], "--range needs --split"),
-        (&["--split=2", "--range=1K", "a", "b", "lists"], "at least 1M"),
+        (&["--split=2", "--range=1K", "a", "b", "lists"], "not a multiple of 1M"),
+        (&["--split=2", "--range=5000000", "a", "b", "lists"], "not a multiple of 1M"),
         (&["--split=2", "--fsync", "a", "b", "lists"], "--fsync is for the other steps"),
         (&["--open", ""], "an operand is empty"),
     ] {
