@@ -26,4 +26,4 @@ pub use message::{
     Settings, State, Stop, ToCoordinator, ToRank, Totals, Version, Work,
 };
 pub use text::Text;
-pub use walk::{Found, Linked, Task, Walk};
+pub use walk::{Found, Linked, SHARED, Task, Walk, batch_size, names_for};

@@ -16,6 +16,28 @@ use crate::message::{
 };
 use crate::text::Text;
 
+/// Fewer files are not shared with idle ranks.
+pub const SHARED: usize = 64;
+/// Most files in a batch for an idle rank.
+const BATCH: usize = 512;
+/// Fewest of them.
+const SMALL_BATCH: usize = 32;
+/// Idle ranks for which names are read at a time.
+const SERVED: usize = 128;
+
+/// Returns the number of names to be read for idle ranks at a time.
+#[must_use]
+pub fn names_for(idle: u32) -> usize {
+    BATCH * usize::try_from(idle).unwrap_or(SERVED).min(SERVED)
+}
+
+/// Returns the number of files in each batch if these are divided among idle ranks and the one that has them.
+#[must_use]
+pub fn batch_size(files: usize, idle: u32) -> usize {
+    let ranks = usize::try_from(idle).unwrap_or(SERVED).saturating_add(1);
+    files.div_ceil(ranks).clamp(SMALL_BATCH, BATCH)
+}
+
 /// A piece of the lease, to be performed by the caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Task {

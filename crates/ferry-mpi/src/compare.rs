@@ -1,45 +1,40 @@
-//! A rank that compares: takes leases, and performs their pieces by threads, with the comparison of `ferry verify`.
+//! A rank that compares: takes leases, and performs them by threads, with the comparison of `ferry verify`.
 //!
-//! What is found goes to rank 0 among the messages of each report ([`Heard`]).
+//! One thread walks each lease. It hands pieces to the others: a folder to be listed, some of its names, a range of a
+//! file. Names that take long are divided among the threads, or given back if ranks are idle. What is found goes to rank 0
+//! among the messages of each report ([`Heard`]).
+//!
+//! Bounds: the names of one large folder, and up to `pieces::WHOLE` names for each folder being listed; [`MOST_HEARD`] bytes of
+//! messages, and those of the pieces in flight.
 
-use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+mod heard;
+mod pieces;
+
+use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
+use std::thread;
 
-use ferry_cluster::{Found, Grant, Next, Settings, Stop, Task, Text, ToCoordinator, ToRank, Totals, Version};
-use ferry_cluster::{Walk, Work};
-use ferry_tree::compare::{self, Buffers, Difference, Linked, Listed, Options, Pieces, Progress, Summary};
-use serde::{Deserialize, Serialize};
+use ferry_cluster::{
+    Found, Grant, Next, SHARED, Settings, Stop, Task, Text, ToCoordinator, ToRank, Totals, Walk, Work,
+    batch_size, names_for,
+};
+use ferry_tree::compare::{Listed, Options, Pieces, Progress, Summary};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use crate::performer::PAUSE;
 use crate::setup::Setup;
-use crate::talk::Talk;
+use crate::talk::{PAUSE, Talk};
+pub(crate) use heard::Heard;
+use heard::Messages;
+use pieces::{Answer, Chunk, Origin, Piece, Thread};
 
-/// Names of a folder that one thread compares at once. Of larger folders, a rank holds the listing of one at a time.
-const WHOLE: usize = 2048;
-/// Names of a larger folder that are compared between two looks at messages.
-const AT_ONCE: usize = 256;
-/// Most names in a batch for an idle rank.
-const BATCH: usize = 512;
-/// Fewest of them.
-const SMALL_BATCH: usize = 32;
-/// Batches given away from a larger folder at a time.
-const BATCHES: usize = 128;
-
-/// What rank 0 hears about a comparison.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Heard {
-    /// Counters since the last report.
-    Counted(Summary),
-    Difference(Difference),
-    /// A difference in a range of a large file.
-    InRange(Difference),
-    /// A name of a file with several.
-    Linked(Linked),
-}
+/// Names of a large folder for each thread that are compared between two looks at messages.
+const AT_ONCE: usize = 64;
+/// Fewest and most names for a thread. Of names that were left because others took long, it may be one.
+const CHUNK: [usize; 2] = [8, 256];
+/// Bytes of messages after which a lease ends.
+const MOST_HEARD: usize = 4 << 20;
 
 /// Compares until the job ends.
 ///
@@ -52,154 +47,63 @@ pub(crate) fn run(
     outbox: &Sender<ToCoordinator>,
 ) -> Result<(), String> {
     let interrupted = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
+    for signal in [SIGINT, SIGTERM].into_iter().filter(|&signal| !ferry_io::is_ignored(signal)) {
         // Without a handler the signal kills the process.
         signal_hook::flag::register(signal, Arc::clone(&interrupted)).ok();
     }
-    let (progress, heard) = (Progress::new(), Mutex::new(Vec::new()));
-    let note = |difference| add(&heard, Heard::Difference(difference));
+    let (progress, messages) = (Progress::new(), Messages::default());
+    let note = |difference| messages.add(&Heard::Difference(difference));
     let (source, target) = (setup.source(), setup.target());
     let roots = (source.as_path(), target.as_path());
-    let pieces = Pieces::open(roots, setup.settings.large(), options, &progress, &note)
-        .map_err(|error| ferry::job::unread(&error))?;
-    let threads = pieces.threads();
-    let performer = Performer { pieces: &pieces, heard: &heard };
-    let (to_threads, jobs) = mpsc::channel();
+    let unread = |error| ferry::job::unread(&error);
+    let compared = Pieces::open(roots, setup.settings.large(), options, &progress, &note).map_err(unread)?;
+    // Every piece would fail here, while other ranks could perform it.
+    compared.check().map_err(unread)?;
+    let thread = Thread { pieces: &compared, messages: &messages };
+    let (to_threads, pieces) = mpsc::channel();
     let (to_rank, answers) = mpsc::channel();
-    let jobs = Mutex::new(jobs);
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
+    let pieces = Mutex::new(pieces);
+    thread::scope(|scope| {
+        let mut threads = 0;
+        for _ in 0..compared.threads() {
             let to_rank = to_rank.clone();
-            let (performer, jobs) = (&performer, &jobs);
-            scope.spawn(move || performer.run(jobs, &to_rank));
+            let (thread, pieces) = (&thread, &pieces);
+            let spawned = thread::Builder::new().spawn_scoped(scope, move || thread.run(pieces, &to_rank));
+            threads += usize::from(spawned.is_ok());
         }
-        let talk = Talk::new(inbox, outbox);
-        let settings = &setup.settings;
-        let (listing, spent, counted) = (None, Summary::default(), Summary::default());
+        if threads == 0 {
+            return Err("cannot start a thread".to_owned());
+        }
         let rank = Rank {
-            settings,
-            talk,
-            pieces: &pieces,
+            settings: &setup.settings,
+            talk: Talk::new(inbox, outbox),
+            pieces: &compared,
             progress: &progress,
-            heard: &heard,
+            messages: &messages,
             interrupted: &interrupted,
             threads,
             to_threads,
             answers,
-            listing,
-            spent,
-            counted,
+            in_flight: 0,
+            chunks: VecDeque::new(),
+            open: HashMap::new(),
+            listing: None,
+            spent: Summary::default(),
+            counted: Summary::default(),
         };
         rank.run(outbox);
-    });
-    Ok(())
+        Ok(())
+    })
 }
 
-fn add(heard: &Mutex<Vec<Heard>>, what: Heard) {
-    heard.lock().unwrap_or_else(PoisonError::into_inner).push(what);
-}
-
-/// A piece of the comparison.
-enum Job {
-    /// List a folder, and compare it unless it is large.
-    Enter { folder: usize, path: Text },
-    /// Go on with a large folder. Some of its names are given back if there are idle ranks.
-    Continue { folder: usize, listed: Listed, most: usize, idle: usize },
-    /// Compare some names of a folder.
-    Files { index: usize, folder: Text, names: Vec<Text> },
-    /// Compare a range of a large file.
-    Range { index: usize, folder: Text, name: Text, range: Range<u64> },
-}
-
-/// What became of a piece.
-enum Answer {
-    /// A folder that can't be listed on both sides, which was reported.
-    Unlisted {
-        folder: usize,
-    },
-    /// A large folder, of which nothing is compared yet.
-    Large {
-        folder: usize,
-        listed: Listed,
-    },
-    /// Names of a folder were compared, or are given back. A listing that is not over goes on.
-    Compared {
-        folder: usize,
-        found: Found,
-        given: Vec<Vec<Text>>,
-        rest: Option<Listed>,
-    },
-    Files {
-        index: usize,
-        found: Found,
-    },
-    Range {
-        index: usize,
-    },
-    Panicked,
-}
-
-/// A thread that performs pieces.
-struct Performer<'a> {
-    pieces: &'a Pieces<'a>,
-    heard: &'a Mutex<Vec<Heard>>,
-}
-
-impl Performer<'_> {
-    fn run(&self, jobs: &Mutex<Receiver<Job>>, answers: &Sender<Answer>) {
-        let mut buffers = Buffers::default();
-        loop {
-            let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
-            let Ok(job) = job else { return };
-            let perform = AssertUnwindSafe(|| self.perform(job, &mut buffers));
-            let answer = catch_unwind(perform).unwrap_or(Answer::Panicked);
-            if answers.send(answer).is_err() {
-                return;
-            }
-        }
-    }
-
-    fn perform(&self, job: Job, buffers: &mut Buffers) -> Answer {
-        match job {
-            Job::Enter { folder, path } => match self.pieces.list(path.as_bytes()) {
-                None => Answer::Unlisted { folder },
-                Some(listed) if listed.left() > WHOLE => Answer::Large { folder, listed },
-                Some(mut listed) => {
-                    let found = self.pieces.some(&mut listed, WHOLE, buffers);
-                    Answer::Compared { folder, found: of(found), given: Vec::new(), rest: None }
-                }
-            },
-            Job::Continue { folder, mut listed, most, idle } => {
-                let mut found = self.pieces.some(&mut listed, most, buffers);
-                let given = self.pieces.pass(&mut listed, idle.min(BATCHES) * BATCH, &mut found, buffers);
-                let size = given.len().div_ceil(idle + 1).clamp(SMALL_BATCH, BATCH);
-                let batch = |names: &[Vec<u8>]| names.iter().map(|name| Text::from(&name[..])).collect();
-                let given = given.chunks(size).map(batch).collect();
-                let rest = Some(listed).filter(|listed| listed.left() > 0);
-                Answer::Compared { folder, found: of(found), given, rest }
-            }
-            Job::Files { index, folder, names } => {
-                let names: Vec<&[u8]> = names.iter().map(Text::as_bytes).collect();
-                Answer::Files { index, found: of(self.pieces.files(folder.as_bytes(), &names, buffers)) }
-            }
-            Job::Range { index, folder, name, range } => {
-                let found = self.pieces.range(folder.as_bytes(), name.as_bytes(), range, buffers);
-                found.into_iter().for_each(|difference| add(self.heard, Heard::InRange(difference)));
-                Answer::Range { index }
-            }
-        }
-    }
-}
-
-/// Returns what a piece has found as the coordinator knows it.
-fn of(found: compare::Found) -> Found {
-    let large = found.large.into_iter().map(|(name, attributes)| {
-        let (seconds, nanoseconds) = (attributes.mtime.seconds, attributes.mtime.nanoseconds);
-        let version = Version { inode: attributes.inode.number, size: attributes.size, seconds, nanoseconds };
-        (Text::from(name), version)
-    });
-    let large = large.collect();
-    Found { folders: found.folders.into_iter().map(Text::from).collect(), large, linked: Vec::new() }
+/// Names of a folder or a batch that are being compared.
+#[derive(Default)]
+struct Open {
+    found: Found,
+    /// Number of chunks that wait or are being compared.
+    chunks: usize,
+    /// The rest of a large folder.
+    rest: Option<Listed>,
 }
 
 /// One rank.
@@ -208,13 +112,17 @@ struct Rank<'a> {
     talk: Talk<'a>,
     pieces: &'a Pieces<'a>,
     progress: &'a Progress,
-    heard: &'a Mutex<Vec<Heard>>,
+    messages: &'a Messages,
     /// Set by a signal.
     interrupted: &'a AtomicBool,
     threads: usize,
-    to_threads: Sender<Job>,
+    to_threads: Sender<Piece>,
     answers: Receiver<Answer>,
-    /// The listing of the large folder of this lease, while it is not being compared.
+    /// Pieces that threads have.
+    in_flight: usize,
+    chunks: VecDeque<Chunk>,
+    open: HashMap<Origin, Open>,
+    /// The large folder of this lease, while nothing of it is being compared.
     listing: Option<Listed>,
     /// The counters that leases have spent.
     spent: Summary,
@@ -229,7 +137,7 @@ impl Rank<'_> {
         self.progress.stop();
         if let Some(stop) = stopped {
             // Nobody listens any more if the job has ended.
-            outbox.send(ToCoordinator::Stopped(stop, self.take_heard())).ok();
+            outbox.send(ToCoordinator::Stopped(stop, self.take_messages())).ok();
         }
     }
 
@@ -239,7 +147,7 @@ impl Rank<'_> {
             self.check()?;
             match self.talk.next_step() {
                 Next::Perform(grant) => self.perform(grant)?,
-                Next::Wait => std::thread::sleep(PAUSE),
+                Next::Wait => thread::sleep(PAUSE),
                 Next::End => return Ok(()),
                 Next::Stop(stop) => return Err(stop),
             }
@@ -250,6 +158,9 @@ impl Rank<'_> {
         if self.interrupted.load(Ordering::SeqCst) {
             return Err(Stop::Interrupted);
         }
+        if self.messages.is_broken() {
+            return Err(Stop::Failed);
+        }
         self.talk.stopped().map_or(Ok(()), Err)
     }
 
@@ -257,13 +168,13 @@ impl Rank<'_> {
         let mut walk = Walk::new(grant, self.settings);
         loop {
             self.perform_tasks(&mut walk)?;
-            let report = walk.report(Totals::default(), self.take_heard());
+            let report = walk.report(Totals::default(), self.take_messages());
             let ended = report.ended;
             self.talk.report(report);
             while self.talk.is_awaited() {
                 self.talk.receive();
                 self.check()?;
-                std::thread::sleep(PAUSE);
+                thread::sleep(PAUSE);
             }
             if ended {
                 return Ok(());
@@ -276,124 +187,199 @@ impl Rank<'_> {
     /// # Errors
     /// The reason to end before.
     fn perform_tasks(&mut self, walk: &mut Walk) -> Result<(), Stop> {
-        let mut in_flight = 0;
         loop {
             self.talk.receive();
             self.check()?;
             walk.note_idle(self.talk.take_idle());
-            if in_flight < self.threads
-                && let Some(task) = walk.next_task()
-            {
-                let job = self.job(walk, task);
-                in_flight += self.send(job);
-            } else if in_flight == 0 {
-                return Ok(());
-            } else {
-                match self.answers.recv_timeout(PAUSE) {
-                    Ok(answer) => {
-                        let next = self.take(walk, answer)?;
-                        in_flight = in_flight - 1 + self.send(next);
-                    }
-                    Err(RecvTimeoutError::Timeout) => {}
-                    Err(RecvTimeoutError::Disconnected) => return Err(Stop::Failed),
+            self.share(walk);
+            if self.in_flight < self.threads {
+                if let Some(chunk) = self.chunks.pop_front() {
+                    self.send(Piece::Compare(chunk));
+                    continue;
                 }
+                if let Some(task) = walk.next_task() {
+                    self.begin(walk, task)?;
+                    continue;
+                }
+                if self.in_flight == 0 {
+                    return Ok(());
+                }
+            }
+            match self.answers.recv_timeout(PAUSE) {
+                Ok(answer) => {
+                    self.in_flight -= 1;
+                    self.take(walk, answer)?;
+                    self.spend(walk);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Err(Stop::Failed),
             }
         }
     }
 
-    /// Passes a job to the threads. Returns the number of jobs.
-    fn send(&self, job: Option<Job>) -> usize {
-        let Some(job) = job else { return 0 };
+    fn send(&mut self, piece: Piece) {
+        self.in_flight += 1;
         // If the threads have ended, there are no answers, which shows.
-        self.to_threads.send(job).ok();
-        1
+        self.to_threads.send(piece).ok();
     }
 
-    /// Returns the job of a task, unless there is nothing to do.
-    fn job(&mut self, walk: &mut Walk, task: Task) -> Option<Job> {
+    fn begin(&mut self, walk: &mut Walk, task: Task) -> Result<(), Stop> {
         match task {
-            Task::Folder { folder, path, .. } => Some(Job::Enter { folder, path }),
-            Task::Continue { folder, .. } => {
-                let idle = usize::try_from(walk.idle()).unwrap_or(BATCHES);
-                let Some(listed) = self.listing.take() else {
-                    walk.found(folder, Found::default(), true);
-                    return None;
-                };
-                Some(Job::Continue { folder, listed, most: AT_ONCE, idle })
+            Task::Folder { folder, path, .. } => self.send(Piece::Enter { folder, path }),
+            Task::Continue { folder, path } => {
+                let listed = self.listing.take().ok_or(Stop::Failed)?;
+                self.send(Piece::Pass { folder, path, listed, most: self.names_at_once(walk) });
             }
-            Task::Finish { folder, .. } => {
-                walk.finished(folder);
-                None
-            }
+            Task::Finish { folder, .. } => walk.finished(folder),
             Task::Work { index, work } => match work {
-                Work::Files { folder, names } => Some(Job::Files { index, folder, names }),
+                Work::Files { folder, names } => {
+                    let names = names.iter().map(|name| name.as_bytes().to_vec()).collect();
+                    self.cut(Origin::Work(index), &folder, (names, true), CHUNK[0]);
+                    self.end_if_done(walk, Origin::Work(index), &folder);
+                }
                 Work::Range { file, start, size } => {
                     let range = start..start.saturating_add(size);
-                    Some(Job::Range { index, folder: file.folder, name: file.name, range })
+                    self.send(Piece::Range { index, file, range });
                 }
                 // Attributes were compared when the entry was found.
-                Work::Close { .. } | Work::Finish { .. } => {
-                    walk.performed(index, true);
-                    None
-                }
+                Work::Close { .. } | Work::Finish { .. } => walk.performed(index, true),
                 // No rank has found anything that leads to these.
                 Work::Folder { .. } | Work::Owner { .. } | Work::Link { .. } | Work::Discard { .. } => {
-                    walk.performed(index, false);
-                    None
+                    return Err(Stop::Failed);
                 }
             },
         }
+        Ok(())
     }
 
-    /// Takes an answer. Returns the job that follows at once, if there is one.
-    fn take(&mut self, walk: &mut Walk, answer: Answer) -> Result<Option<Job>, Stop> {
+    /// Number of names of a large folder that are passed at once.
+    fn names_at_once(&self, walk: &Walk) -> usize {
+        AT_ONCE * self.threads + names_for(walk.idle())
+    }
+
+    fn take(&mut self, walk: &mut Walk, answer: Answer) -> Result<(), Stop> {
         match answer {
-            Answer::Unlisted { folder } => walk.found(folder, Found::default(), true),
-            Answer::Large { folder, listed } => {
-                // Without it, another rank lists the folder.
+            Answer::Unreadable { folder } => walk.found(folder, Found::default(), true),
+            Answer::TooLong { folder, path } => {
+                // Without it, another lease lists the folder.
                 if walk.keeps_listing(folder) {
-                    return Ok(Some(Job::Continue { folder, listed, most: WHOLE, idle: 0 }));
+                    self.send(Piece::List { folder, path });
                 }
             }
-            Answer::Compared { folder, found, given, rest } => {
-                for names in given {
-                    walk.give_back(folder, names);
-                }
+            Answer::Listed { folder, path, listed } => {
+                self.send(Piece::Pass { folder, path, listed, most: self.names_at_once(walk) });
+            }
+            Answer::Passed { folder, path, found, leaves, others, rest } => {
+                let origin = Origin::Folder(folder);
+                self.open.insert(origin, Open { found, chunks: 0, rest });
+                self.cut(origin, &path, (others, false), CHUNK[0]);
+                self.cut(origin, &path, (leaves, true), CHUNK[0]);
+                self.share(walk);
+                self.end_if_done(walk, origin, &path);
+            }
+            Answer::Compared { left, found } => {
+                let Chunk { origin, path, names, are_leaves } = left;
+                let open = self.open.get_mut(&origin).ok_or(Stop::Failed)?;
+                open.chunks -= 1;
+                open.found.folders.extend(found.folders);
+                open.found.large.extend(found.large);
+                self.cut(origin, &path, (names, are_leaves), 1);
+                self.end_if_done(walk, origin, &path);
+            }
+            Answer::Range { index } => walk.performed(index, true),
+            Answer::Panicked => return Err(Stop::Failed),
+        }
+        Ok(())
+    }
+
+    /// Cuts names into chunks for the threads.
+    fn cut(&mut self, origin: Origin, path: &Text, (names, are_leaves): (Vec<Vec<u8>>, bool), least: usize) {
+        let size = names.len().div_ceil(self.threads).clamp(least, CHUNK[1]);
+        let open = self.open.entry(origin).or_default();
+        for names in names.chunks(size) {
+            open.chunks += 1;
+            let names = names.to_vec();
+            self.chunks.push_back(Chunk { origin, path: path.clone(), names, are_leaves });
+        }
+    }
+
+    /// Gives files of folders that wait for a thread back, if ranks are idle.
+    fn share(&mut self, walk: &mut Walk) {
+        let may_go = |chunk: &Chunk| chunk.are_leaves && matches!(chunk.origin, Origin::Folder(_));
+        let files: usize =
+            self.chunks.iter().filter(|chunk| may_go(chunk)).map(|chunk| chunk.names.len()).sum();
+        if walk.idle() == 0 || files < SHARED {
+            return;
+        }
+        let (going, staying): (Vec<_>, Vec<_>) = self.chunks.drain(..).partition(may_go);
+        self.chunks.extend(staying);
+        let size = batch_size(files, walk.idle());
+        let mut folders: HashMap<usize, (Text, Vec<Vec<u8>>)> = HashMap::new();
+        for Chunk { origin, path, names, .. } in going {
+            if let (Origin::Folder(folder), Some(open)) = (origin, self.open.get_mut(&origin)) {
+                open.chunks -= 1;
+                folders.entry(folder).or_insert_with(|| (path, Vec::new())).1.extend(names);
+            }
+        }
+        for (folder, (path, names)) in folders {
+            for batch in names.chunks(size) {
+                walk.give_back(folder, batch.iter().map(|name| Text::from(&name[..])).collect());
+            }
+            self.end_if_done(walk, Origin::Folder(folder), &path);
+        }
+    }
+
+    /// Answers the walk if all names of a folder or a batch were compared or given back.
+    fn end_if_done(&mut self, walk: &mut Walk, origin: Origin, path: &Text) {
+        if self.open.get(&origin).is_none_or(|open| open.chunks > 0) {
+            return;
+        }
+        let Open { mut found, rest, .. } = self.open.remove(&origin).unwrap_or_default();
+        match origin {
+            Origin::Folder(folder) => {
                 let is_whole = rest.is_none();
                 if !is_whole {
                     self.listing = rest;
                 }
                 walk.found(folder, found, is_whole);
             }
-            Answer::Files { index, found } => {
+            Origin::Work(index) => {
+                for name in found.folders.drain(..) {
+                    // It was a file when it was listed.
+                    self.pieces.exchanged(path.as_bytes(), name.as_bytes());
+                }
                 walk.found_in_batch(index, found);
                 walk.performed(index, true);
             }
-            Answer::Range { index } => walk.performed(index, true),
-            Answer::Panicked => return Err(Stop::Failed),
         }
+    }
+
+    /// Spends what was compared and reported.
+    fn spend(&mut self, walk: &mut Walk) {
         let now = self.progress.so_far();
         let before = std::mem::replace(&mut self.spent, now);
-        walk.spend(now.entries - before.entries, now.bytes - before.bytes);
-        Ok(None)
+        let differences = now.differences - before.differences;
+        walk.spend(now.entries - before.entries + differences, now.bytes - before.bytes);
+        if self.messages.bytes() > MOST_HEARD {
+            walk.spend(self.settings.lease_entries, 0);
+        }
     }
 
     /// Returns what was found since the last report.
-    fn take_heard(&mut self) -> Vec<String> {
+    fn take_messages(&mut self) -> Vec<String> {
         let now = self.progress.so_far();
         let before = std::mem::replace(&mut self.counted, now);
-        let counted = Summary {
+        self.pieces.linked().into_iter().for_each(|name| self.messages.add(&Heard::Linked(name)));
+        self.messages.add(&Heard::Counted(Summary {
             entries: now.entries - before.entries,
             directories: now.directories - before.directories,
             files: now.files - before.files,
             bytes: now.bytes - before.bytes,
-            differences: 0,
             shared: now.shared - before.shared,
+            // Rank 0 counts what it hears.
+            differences: 0,
             stopped: false,
-        };
-        let heard = std::mem::take(&mut *self.heard.lock().unwrap_or_else(PoisonError::into_inner));
-        let linked = self.pieces.linked().into_iter().map(Heard::Linked);
-        let all = heard.into_iter().chain(linked).chain([Heard::Counted(counted)]);
-        all.filter_map(|heard| serde_json::to_string(&heard).ok()).collect()
+        }));
+        self.messages.take()
     }
 }

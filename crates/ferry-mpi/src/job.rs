@@ -6,8 +6,9 @@ use ferry_cluster::{Coordinator, Line, Stop, ToCoordinator, Totals};
 
 use crate::failures::complain;
 use crate::journal::{Journal, Unwritten};
-use crate::performer::{PAUSE, Performer, Said};
+use crate::performer::{Performer, Said};
 use crate::setup::Setup;
+use crate::talk::PAUSE;
 use crate::wire::Wire;
 
 /// Time that ranks have to end after a stop. A rank that was killed never answers.
@@ -44,7 +45,7 @@ impl<'a> Job<'a> {
         hear: &'a mut dyn FnMut(String),
     ) -> Self {
         wire.send_setup(Some(&setup));
-        let performer = Performer::start(setup);
+        let performer = Performer::start(setup, wire.workers());
         Self { wire, performer, coordinator, journal, hear, stopped: None }
     }
 
@@ -85,15 +86,18 @@ impl<'a> Job<'a> {
         }
     }
 
-    fn take(&mut self, rank: u32, message: ToCoordinator) {
-        let messages = match &message {
-            ToCoordinator::Report(report) => report.failures.clone(),
-            ToCoordinator::Stopped(_, messages) => messages.clone(),
+    fn take(&mut self, rank: u32, mut message: ToCoordinator) {
+        let messages = match &mut message {
+            // The journal keeps those of a copy.
+            ToCoordinator::Report(report) if self.journal.is_some() => report.failures.clone(),
+            ToCoordinator::Report(report) => std::mem::take(&mut report.failures),
+            ToCoordinator::Stopped(_, messages) => std::mem::take(messages),
             ToCoordinator::Want => Vec::new(),
         };
         messages.into_iter().for_each(&mut *self.hear);
         match (self.coordinator.take(rank, message), &mut self.journal) {
-            (Ok(Some(record)), Some(journal)) => {
+            // The journal of a job that is complete is removed: the last record has no use.
+            (Ok(Some(record)), Some(journal)) if !self.coordinator.is_complete() => {
                 let added = journal.add(&Line::Record(Box::new(record)));
                 if journal.is_broken() {
                     // Nothing that depends on the record is sent.

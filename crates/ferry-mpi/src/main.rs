@@ -1,4 +1,4 @@
-//! `ferry-mpi`: copies and compares trees by the processes of an MPI job.
+//! `ferry-mpi`: copies, compares and syncs trees by the processes of an MPI job.
 //!
 //! Rank 0 grants leases and keeps the journal of a copy (`job.rs`). Every rank performs them: by the copier of `ferry-copy`
 //! (`perform.rs`), or by the comparison of `ferry-tree` (`compare.rs`). Who gets what, and what a kill costs, is decided by `ferry-cluster`.
@@ -15,6 +15,7 @@ mod performer;
 mod place;
 mod root;
 mod setup;
+mod sync;
 mod talk;
 mod verify;
 mod wire;
@@ -22,7 +23,8 @@ mod wire;
 use std::process::ExitCode;
 
 use options::Command;
-use performer::{PAUSE, Performer, Said};
+use performer::{Performer, Said};
+use talk::PAUSE;
 use wire::Wire;
 
 fn main() -> ExitCode {
@@ -41,18 +43,26 @@ fn main() -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
-    match options.task() {
-        _ if !wire.is_root() => follow(&mut wire),
+    if !wire.is_root() {
+        follow(&mut wire);
+        wire.await_dismissal();
+        // Rank 0 ends with the exit code of the job.
+        return ExitCode::SUCCESS;
+    }
+    let code = match options.task() {
         Command::Cp(copy) => root::run(&mut wire, copy),
         Command::Verify(options) => verify::run(&mut wire, options),
-    }
+        Command::Sync(options) => sync::run(&mut wire, options),
+    };
+    wire.dismiss();
+    code
 }
 
 /// Runs a rank that follows rank 0.
-fn follow(wire: &mut Wire) -> ExitCode {
-    // Rank 0 has reported why there is none, and ends with the exit code.
-    let Some(setup) = wire.receive_setup() else { return ExitCode::SUCCESS };
-    let rank = Performer::start(setup);
+fn follow(wire: &mut Wire) {
+    // Rank 0 has reported why there is none.
+    let Some(setup) = wire.receive_setup() else { return };
+    let rank = Performer::start(setup, wire.workers());
     loop {
         let mut is_quiet = true;
         for (_, message) in wire.receive() {
@@ -67,7 +77,7 @@ fn follow(wire: &mut Wire) -> ExitCode {
                 wire.send_json(0, &message);
             }
             Said::Nothing => {}
-            Said::Ended => return ExitCode::SUCCESS,
+            Said::Ended => return,
         }
         if is_quiet {
             std::thread::sleep(PAUSE);

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
 
-/// Copies and compares trees by the processes of an MPI job: `mpirun -np N ferry-mpi cp -a SOURCE TARGET`.
+/// Copies, compares and syncs trees by the processes of an MPI job: `mpirun -np N ferry-mpi cp -a SOURCE TARGET`.
 #[derive(Debug, Parser)]
 #[command(name = "ferry-mpi", version, after_help = AFTER)]
 pub(crate) struct Options {
@@ -24,18 +24,54 @@ pub(crate) enum Command {
     /// Compare two directories, as `ferry verify` does: `ferry-mpi verify --help` lists its options.
     #[command(disable_help_flag = true)]
     Verify(Verify),
+    /// Make a directory equal to another one, as `ferry sync` does: `ferry-mpi sync --help` lists its options.
+    #[command(disable_help_flag = true)]
+    Sync(Sync),
 }
 
-/// Options of `verify`, which come first.
-#[derive(Debug, Args)]
-pub(crate) struct Verify {
-    /// Compare files of at least twice SIZE in ranges of SIZE [default: 64 to 256 MiB].
+/// Options by which work is divided.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Division {
+    /// Divide files of at least twice SIZE into ranges of SIZE [default: 64 to 256 MiB].
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) range: Option<u64>,
     /// Give a rank NUMBER entries at a time.
     #[arg(long, value_name = "NUMBER", default_value_t = 2048, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) lease: u64,
+}
+
+/// Options about the journal of a copy.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Journaling {
+    /// Copy large files in multiples of SIZE [default: what the target's filesystem prefers].
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) stripe: Option<u64>,
+    /// Keep the journal in FILE [default: `.NAME.ferry-mpi` beside the copy].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) journal: Option<PathBuf>,
+    /// Forget an interrupted job, and begin anew.
+    #[arg(long)]
+    pub(crate) restart: bool,
+}
+
+/// Options of `verify`, which come first.
+#[derive(Debug, Args)]
+pub(crate) struct Verify {
+    #[command(flatten)]
+    pub(crate) division: Division,
     /// Options and operands of `ferry verify`.
+    #[arg(value_name = "ARGUMENT", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) arguments: Vec<OsString>,
+}
+
+/// Options of `sync`, which come first.
+#[derive(Debug, Args)]
+pub(crate) struct Sync {
+    #[command(flatten)]
+    pub(crate) division: Division,
+    #[command(flatten)]
+    pub(crate) journaling: Journaling,
+    /// Options and operands of `ferry sync`.
     #[arg(value_name = "ARGUMENT", trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) arguments: Vec<OsString>,
 }
@@ -45,28 +81,17 @@ pub(crate) struct Verify {
 pub(crate) struct Copy {
     /// Copy everything and keep all attributes; required, because other modes of cp are not supported.
     #[arg(short, long)]
-    archive: bool,
+    pub(crate) archive: bool,
     /// Treat TARGET as the copy itself, even if it is an existing directory.
     #[arg(short = 'T', long)]
     pub(crate) no_target_directory: bool,
     /// Make everything durable before it is noted as done.
     #[arg(long)]
     pub(crate) fsync: bool,
-    /// Copy large files in multiples of SIZE [default: what the target's filesystem prefers].
-    #[arg(long, value_name = "SIZE", value_parser = size)]
-    pub(crate) stripe: Option<u64>,
-    /// Copy files of at least twice SIZE in ranges of SIZE [default: 64 to 256 MiB].
-    #[arg(long, value_name = "SIZE", value_parser = size)]
-    pub(crate) range: Option<u64>,
-    /// Give a rank NUMBER entries at a time.
-    #[arg(long, value_name = "NUMBER", default_value_t = 2048, value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) lease: u64,
-    /// Keep the journal in FILE [default: `.NAME.ferry-mpi` beside the copy].
-    #[arg(long, value_name = "FILE")]
-    pub(crate) journal: Option<PathBuf>,
-    /// Forget an interrupted job, and begin anew.
-    #[arg(long)]
-    pub(crate) restart: bool,
+    #[command(flatten)]
+    pub(crate) division: Division,
+    #[command(flatten)]
+    pub(crate) journaling: Journaling,
     /// Print every two seconds what is done.
     #[arg(long)]
     pub(crate) progress: bool,
@@ -99,7 +124,7 @@ pub(crate) fn parse() -> Result<Options, clap::Error> {
 fn check(options: Options) -> Result<Options, clap::Error> {
     let is_supported = match &options.command {
         Command::Cp(copy) => copy.archive,
-        Command::Verify(_) => true,
+        Command::Verify(_) | Command::Sync(_) => true,
     };
     if is_supported {
         return Ok(options);

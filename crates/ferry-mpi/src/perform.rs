@@ -1,7 +1,8 @@
 //! A rank at work: takes leases, and performs them by the copier.
 //!
-//! Runs in a thread of its own, with one worker: an MPI job has a rank for each processor. Several tasks of a lease are
-//! performed at once, each by a fiber: on a network filesystem each waits most of the time. What a task changes is
+//! Runs in a thread of its own. Several tasks of a lease are performed at once, each by a fiber: on a network filesystem each
+//! waits most of the time. All fibers run on one worker. Others, if the machine has more processors than ranks, only allow
+//! more files to be incomplete under their names. What a task changes is
 //! reported only once the task is over. A task that a signal or a full filesystem has cut short is not reported, so that
 //! the next run repeats its lease.
 //!
@@ -24,11 +25,9 @@ use ferry_io::{Dir, Io, Name, Options, Paths, Queue, Scope, Semaphore, scope};
 
 use crate::failures::{Collecting, Failures};
 use crate::setup::Setup;
-use crate::talk::Talk;
+use crate::talk::{PAUSE, Talk};
 use way::Way;
 
-/// Time between two looks at messages, while there are none.
-const PAUSE: Duration = Duration::from_micros(200);
 /// Times that a root is looked for: on a network filesystem a new one may take a moment to appear.
 const ATTEMPTS: u32 = 50;
 /// Time between them.
@@ -40,11 +39,11 @@ const RETRY: Duration = Duration::from_millis(100);
 /// A message, if the job can't be begun here.
 pub(crate) fn run(
     setup: &Setup,
-    fsync: bool,
+    (fsync, workers): (bool, NonZeroUsize),
     inbox: &Receiver<ToRank>,
     outbox: &Sender<ToCoordinator>,
 ) -> Result<(), String> {
-    let options = Options::with_workers(NonZeroUsize::MIN);
+    let options = Options::with_workers(workers);
     let ran = ferry_io::run(&options, async |io: Io| {
         // Without handlers a signal kills the process.
         io.stop_on_signals().ok();
@@ -292,7 +291,7 @@ impl Rank<'_> {
     /// Sets the attributes of a folder in which everything is done.
     async fn finish(&self, path: &Text) {
         let clear = async |pair: &Pair| {
-            if self.setup.is_resumed
+            if self.setup.compares()
                 && !pair.is_new()
                 && let Err(kind) = self.copier.clear_hidden(pair).await
             {

@@ -1,16 +1,13 @@
 //! The second thread of each process, which copies or compares, and its messages to and from the first.
 
+use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;
-use std::time::Duration;
 
 use ferry_cluster::{Stop, ToCoordinator, ToRank};
 
 use crate::setup::{Setup, Task};
 use crate::{compare, perform};
-
-/// Time between two looks at messages, while there are none.
-pub(crate) const PAUSE: Duration = Duration::from_micros(200);
 
 /// The thread that performs this process's leases.
 pub(crate) struct Performer {
@@ -27,20 +24,23 @@ pub(crate) enum Said {
 }
 
 impl Performer {
-    pub(crate) fn start(setup: Setup) -> Self {
+    /// Starts it. A copy has this number of workers.
+    pub(crate) fn start(setup: Setup, workers: NonZeroUsize) -> Self {
         let (to, inbox) = mpsc::channel();
         let (outbox, from) = mpsc::channel();
         std::thread::spawn(move || {
             let run = AssertUnwindSafe(|| match &setup.task {
-                Task::Copy { fsync } => perform::run(&setup, *fsync, &inbox, &outbox),
+                Task::Copy { fsync, .. } => perform::run(&setup, (*fsync, workers), &inbox, &outbox),
                 Task::Compare(options) => compare::run(&setup, options, &inbox, &outbox),
             });
+            let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
             let why = match catch_unwind(run) {
                 Ok(Ok(())) => return,
                 Ok(Err(why)) => why,
                 Err(_) => "a rank panicked".to_owned(),
             };
             // Nobody listens any more if the job has ended.
+            let why = format!("on {}: {why}", host.trim_end());
             outbox.send(ToCoordinator::Stopped(Stop::Failed, vec![why])).ok();
         });
         Self { to, from }

@@ -33,7 +33,7 @@ pub(crate) fn find(options: &Copy) -> Result<Place, String> {
         Some(_) | None => given,
     };
     refuse_overlap(&source, &target)?;
-    let journal = match &options.journal {
+    let journal = match &options.journaling.journal {
         Some(journal) => absolute(journal)?,
         None => beside(&target).ok_or_else(|| format!("'{}' has no name", target.display()))?,
     };
@@ -42,7 +42,7 @@ pub(crate) fn find(options: &Copy) -> Result<Place, String> {
 
 /// Returns true if an interrupted job has made this copy: then it exists, and is the target all the same.
 fn is_begun(target: &Path, options: &Copy) -> bool {
-    let journal = options.journal.clone().or_else(|| beside(target));
+    let journal = options.journaling.journal.clone().or_else(|| beside(target));
     let header = journal.and_then(|journal| crate::journal::header(&journal));
     header.is_some_and(|header| header.target == text(target))
 }

@@ -12,7 +12,7 @@ use crate::job::{Ended, Job};
 use crate::journal::Journal;
 use crate::options::Copy;
 use crate::place::{self, Place};
-use crate::setup::{Setup, Task, text};
+use crate::setup::{Existing, Setup, Task, text};
 use crate::wire::Wire;
 
 /// Time between two lines of progress.
@@ -20,16 +20,30 @@ const TICK: Duration = Duration::from_secs(2);
 /// A smaller preferred size of a filesystem is no stripe.
 const LEAST_STRIPE: u64 = 64 << 10;
 
-/// Runs the job, and reports its result.
+/// Copies, and reports the result.
 pub(crate) fn run(wire: &mut Wire, copy: &Copy) -> ExitCode {
-    let (setup, coordinator, journal) = match begin(copy, wire.ranks()) {
-        Ok(begun) => begun,
+    let mut hear = |message: String| complain(&message);
+    match perform(wire, copy, Existing::Replaced, &mut hear) {
+        Ok(ended) => end(ended, copy.stats),
         Err(why) => {
             complain(&why);
-            wire.send_setup(None);
-            return ExitCode::FAILURE;
+            ExitCode::FAILURE
         }
-    };
+    }
+}
+
+/// Copies. `hear` gets the messages of failures.
+///
+/// # Errors
+/// A message for the user, if nothing was begun.
+pub(crate) fn perform(
+    wire: &mut Wire,
+    copy: &Copy,
+    existing: Existing,
+    hear: &mut dyn FnMut(String),
+) -> Result<Ended, String> {
+    let begun = begin(copy, existing, wire.ranks());
+    let (setup, coordinator, journal) = begun.inspect_err(|_| wire.send_setup(None))?;
     let mut shown = Instant::now();
     let tick = |coordinator: &Coordinator| {
         if copy.progress && shown.elapsed() >= TICK {
@@ -38,16 +52,14 @@ pub(crate) fn run(wire: &mut Wire, copy: &Copy) -> ExitCode {
         }
         None
     };
-    let mut hear = |message: String| complain(&message);
-    let job = Job::start(wire, setup, coordinator, Some(journal), &mut hear);
-    end(job.run(tick), copy)
+    Ok(Job::start(wire, setup, coordinator, Some(journal), hear).run(tick))
 }
 
 /// Finds the copy's place, and opens its journal.
-fn begin(copy: &Copy, ranks: u32) -> Result<(Setup, Coordinator, Journal), String> {
+fn begin(copy: &Copy, existing: Existing, ranks: u32) -> Result<(Setup, Coordinator, Journal), String> {
     let Place { source, target, journal } = place::find(copy)?;
     let root = fs::metadata(&source).map_err(cannot("stat", &source))?;
-    let found = Journal::open(&journal, copy.restart, copy.fsync)?;
+    let found = Journal::open(&journal, copy.journaling.restart, copy.fsync)?;
     let is_new = make(&target)?;
     let identity = (root.ino(), fs::metadata(&target).map_err(cannot("stat", &target))?.ino());
     let (mut journal, header) = (found.journal, found.header);
@@ -85,7 +97,7 @@ fn begin(copy: &Copy, ranks: u32) -> Result<(Setup, Coordinator, Journal), Strin
         journal.add(&Line::Resumed)?;
     }
     coordinator.begin();
-    let mut setup = Setup::new(&source, &target, Task::Copy { fsync: copy.fsync }, settings);
+    let mut setup = Setup::new(&source, &target, Task::Copy { fsync: copy.fsync, existing }, settings);
     (setup.is_resumed, setup.is_new) = (is_resumed, is_new && !is_resumed);
     Ok((setup, coordinator, journal))
 }
@@ -106,15 +118,15 @@ fn make(target: &std::path::Path) -> Result<bool, String> {
 }
 
 fn settings(copy: &Copy, ranks: u32, target: &std::path::Path) -> Result<Settings, String> {
-    let mut settings = Settings { lease_entries: copy.lease, ..Settings::new(ranks) };
-    if let Some(range) = copy.range {
+    let mut settings = Settings { lease_entries: copy.division.lease, ..Settings::new(ranks) };
+    if let Some(range) = copy.division.range {
         settings = settings.in_ranges(range);
     }
     let preferred = fs::metadata(target).map_err(cannot("stat", target))?.blksize();
-    if copy.range.is_none() && preferred >= LEAST_STRIPE {
+    if copy.division.range.is_none() && preferred >= LEAST_STRIPE {
         settings.stripe = preferred;
     }
-    settings.stripe = copy.stripe.unwrap_or(settings.stripe);
+    settings.stripe = copy.journaling.stripe.unwrap_or(settings.stripe);
     Ok(settings)
 }
 
@@ -128,9 +140,9 @@ fn show(coordinator: &Coordinator) {
 }
 
 /// Reports the end.
-fn end(ended: Ended, copy: &Copy) -> ExitCode {
+pub(crate) fn end(ended: Ended, stats: bool) -> ExitCode {
     let Ended { totals, stopped, journal } = ended;
-    if copy.stats {
+    if stats {
         print_totals(&totals);
     }
     match stopped {
@@ -201,7 +213,7 @@ mod tests {
         let arguments = ["ferry-mpi", "cp", "-aT"].map(std::ffi::OsString::from);
         let arguments = arguments.into_iter().chain([source.into(), target.clone().into()]);
         let options = <crate::options::Options as clap::Parser>::try_parse_from(arguments).unwrap();
-        let begun = || begin(options.copy(), 2).map(|(setup, ..)| setup.is_resumed);
+        let begun = || begin(options.copy(), Existing::Replaced, 2).map(|(setup, ..)| setup.is_resumed);
         assert_eq!(begun(), Ok(false));
         assert_eq!(begun(), Ok(true));
         fs::remove_dir(&target).unwrap();
@@ -221,7 +233,7 @@ mod tests {
             let arguments = ["ferry-mpi", "cp", "-aT"].iter().chain(more).map(std::ffi::OsString::from);
             let arguments = arguments.chain([path(source).into(), path("target").into()]);
             let options = <crate::options::Options as clap::Parser>::try_parse_from(arguments).unwrap();
-            begin(options.copy(), 2).map(|(setup, ..)| setup.is_resumed)
+            begin(options.copy(), Existing::Replaced, 2).map(|(setup, ..)| setup.is_resumed)
         };
         assert_eq!(begun("one", &[]), Ok(false));
         assert!(begun("other", &[]).is_err_and(|why| why.contains("another copy")));

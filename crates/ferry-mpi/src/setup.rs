@@ -8,14 +8,29 @@ use ferry_cluster::{Settings, Text};
 use ferry_tree::compare::Options;
 use serde::{Deserialize, Serialize};
 
+/// The folder in which `ferry sync` keeps what it has deleted, on both sides.
+const TRASH: &[u8] = b".ferry-trash";
+
 /// What a job does with its trees.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Task {
     Copy {
         /// Set if what a lease has written is made durable before its report.
         fsync: bool,
+        existing: Existing,
     },
     Compare(Options),
+}
+
+/// What becomes of existing entries of a target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Existing {
+    /// They are replaced.
+    Replaced,
+    /// They are replaced unless they are complete.
+    Compared,
+    /// They stay.
+    Kept,
 }
 
 /// A job.
@@ -35,6 +50,28 @@ pub(crate) struct Setup {
 impl Setup {
     pub(crate) fn new(source: &Path, target: &Path, task: Task, settings: Settings) -> Self {
         Self { source: text(source), target: text(target), task, settings, is_resumed: false, is_new: false }
+    }
+
+    fn existing(&self) -> Existing {
+        match self.task {
+            Task::Copy { existing, .. } => existing,
+            Task::Compare(_) => Existing::Kept,
+        }
+    }
+
+    /// Returns true if each entry is compared with its target first, and one that is complete stays.
+    pub(crate) fn compares(&self) -> bool {
+        self.is_resumed || self.existing() != Existing::Replaced
+    }
+
+    /// Returns true if existing entries of the target stay.
+    pub(crate) fn keeps_existing(&self) -> bool {
+        self.existing() == Existing::Kept
+    }
+
+    /// Returns true if the entry of this name in this folder takes no part in a sync: a trash.
+    pub(crate) fn leaves_out(&self, folder: &Text, name: &[u8]) -> bool {
+        self.existing() != Existing::Replaced && folder.is_empty() && name == TRASH
     }
 
     pub(crate) fn source(&self) -> PathBuf {

@@ -2,8 +2,12 @@
 
 use std::cell::RefCell;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError};
+use std::time::Duration;
 
 use ferry_cluster::{Leases, Next, Report, Stop, ToCoordinator, ToRank};
+
+/// Time between two looks at messages, while there are none.
+pub(crate) const PAUSE: Duration = Duration::from_micros(200);
 
 /// The leases of a rank, and its messages.
 pub(crate) struct Talk<'a> {

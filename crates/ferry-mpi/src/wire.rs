@@ -4,17 +4,23 @@
 //! one another never wait for each other, however large the messages are.
 
 use std::collections::VecDeque;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
 
 use mpi::point_to_point::MatchedReceiveVec as _;
 use mpi::request;
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::{Communicator as _, Destination as _, Root as _, Source as _};
 use serde::Serialize;
+use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::setup::Setup;
+use crate::talk::PAUSE;
 
-/// Tag of all messages.
+/// Tag of all messages but the last one.
 const TAG: i32 = 17;
+/// Tag of the last message.
+const LAST: i32 = 18;
 
 /// The processes of the job.
 pub(crate) struct Wire {
@@ -25,6 +31,16 @@ pub(crate) struct Wire {
 impl Wire {
     pub(crate) fn new(world: SimpleCommunicator) -> Self {
         Self { world, received: VecDeque::new() }
+    }
+
+    /// Returns the number of workers for this process: its share of the processors that it may use. Every process has to
+    /// call it once.
+    pub(crate) fn workers(&self) -> NonZeroUsize {
+        // Those of this machine.
+        let ranks = self.world.split_shared(self.world.rank()).size();
+        let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let share = processors / usize::try_from(ranks).unwrap_or(1).max(1);
+        NonZeroUsize::new(share).unwrap_or(NonZeroUsize::MIN)
     }
 
     pub(crate) fn is_root(&self) -> bool {
@@ -55,6 +71,30 @@ impl Wire {
         let mut bytes = vec![0_u8; usize::try_from(size).ok().filter(|size| *size > 0)?];
         root.broadcast_into(&mut bytes[..]);
         serde_json::from_slice(&bytes).ok()
+    }
+
+    /// Tells all others that rank 0 has done its part.
+    pub(crate) fn dismiss(&self) {
+        for rank in 1..self.world.size() {
+            self.world.process_at_rank(rank).send_with_tag(&[0_u8][..], LAST);
+        }
+    }
+
+    /// Waits until rank 0 has done its part. A process that called MPI's end before would keep its processor busy.
+    pub(crate) fn await_dismissal(&mut self) {
+        for signal in [SIGINT, SIGTERM] {
+            // Rank 0 ends the job. If this process died, MPI would end rank 0 before it has reported.
+            signal_hook::flag::register(signal, Arc::default()).ok();
+        }
+        loop {
+            // What has crossed with the end of this rank. Rank 0 waits until it has arrived.
+            self.receive();
+            if let Some(last) = self.world.process_at_rank(0).immediate_matched_probe_with_tag(LAST) {
+                last.matched_receive_vec::<u8>();
+                return;
+            }
+            std::thread::sleep(PAUSE);
+        }
     }
 
     /// Returns the messages that have arrived, with their senders.

@@ -29,7 +29,7 @@ pub use content::Buffers;
 pub use difference::{Difference, Mismatch, Side};
 pub use links::Linked;
 pub use options::{Holes, Options};
-pub use pieces::{Found, Joined, Listed, Pieces};
+pub use pieces::{Found, Joined, Listed, Listing, Passed, Pieces};
 pub use progress::{Observer, Progress, Summary};
 pub use snapshots::snapshots;
 pub use walk::trees;

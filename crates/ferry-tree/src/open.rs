@@ -98,6 +98,11 @@ pub(crate) struct Names {
 impl Names {
     /// Lists an open directory without `.` and `..`.
     pub(crate) fn list(directory: impl AsFd) -> Result<Self> {
+        Self::list_some(directory, usize::MAX)
+    }
+
+    /// Lists an open directory; of one with more than `most` names some more than that, in no order that means anything.
+    pub(crate) fn list_some(directory: impl AsFd, most: usize) -> Result<Self> {
         let mut names = Self::default();
         let mut buffer = [MaybeUninit::uninit(); LIST_BYTES];
         let mut entries = RawDir::new(directory, &mut buffer);
@@ -106,6 +111,9 @@ impl Names {
                 Ok(entry) => {
                     let may_be_folder = matches!(entry.file_type(), FileType::Directory | FileType::Unknown);
                     names.push(entry.file_name().to_bytes(), !may_be_folder);
+                    if names.count() > most {
+                        break;
+                    }
                 }
                 Err(Errno::INTR) => {}
                 // An open directory that was removed has no entries.

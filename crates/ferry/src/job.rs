@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 
 use ferry_copy::{Failure, Item, Make, Observer, Summary};
 use ferry_sync::plan::{Action, Verb};
-use ferry_sync::{Acting, Request, Surroundings, Totals};
+use ferry_sync::{Acting, Comparison, Disposal, Request, Selection, Surroundings, Totals};
 use ferry_tree::compare;
 
 use crate::arguments::{CommandError, Parsed, Usage};
@@ -21,7 +21,7 @@ use crate::cp::events::Announcing;
 use crate::events::{Events, Ticker};
 use crate::output::describe;
 use crate::quote::quote;
-use crate::sync::options::Output;
+use crate::sync::options::{Output, Task};
 use crate::{cli, complain, cp, print, sync, verify};
 
 const WORDING: Wording = Wording { make: Make::Copy, base_is_implied: false };
@@ -153,7 +153,7 @@ pub fn verify(
 
 /// Runs `ferry verify` with the arguments after its name. `compare` compares the trees, and returns a message if it can't.
 ///
-/// Returns the exit code.
+/// Returns the exit code. A signal stops the comparison, as [`compare::Progress::is_stopped`] shows, and not the process.
 #[must_use]
 pub fn verify_by(
     arguments: &[OsString],
@@ -176,12 +176,60 @@ pub fn verify_by(
     let by = |request: &verify::Request, counters: &compare::Progress, tell: &compare::Observer<'_>| {
         compare((source, target), &request.options, counters, tell)
     };
-    let (code, signal) = verify::compare(&request, by);
-    signal.map_or(code, |signal| u8::try_from(128 + signal).map_or(ExitCode::FAILURE, ExitCode::from))
+    // The program ends by itself after a signal.
+    verify::compare(&request, by).0
 }
 
 /// Returns the message about a tree that can't be compared.
 #[must_use]
 pub fn unread(error: &ferry_tree::Error) -> String {
     verify::unread(error)
+}
+
+/// What `ferry sync` copies, for a program that copies a part of it before.
+#[derive(Debug, PartialEq, Eq)]
+pub struct SyncCopies {
+    /// The source.
+    pub source: PathBuf,
+    /// The target.
+    pub target: PathBuf,
+    /// Set if an entry of the target with another size or time may be replaced at once: it neither goes to a trash nor stays.
+    pub replaces: bool,
+    /// Set if everything is made durable.
+    pub fsync: bool,
+}
+
+/// Returns what `ferry sync` with the arguments after its name copies.
+///
+/// # Errors
+/// The option by which `ferry sync` alone has to do all of it, or `None` if it will refuse the arguments or print its help.
+pub fn sync_copies(arguments: &[OsString]) -> Result<SyncCopies, Option<&'static str>> {
+    let Ok(Parsed::Run(request)) = sync::parse(arguments) else { return Err(None) };
+    let sync::Request { task, acting, max_load, verbose, explain, events, .. } = *request;
+    let (sync, output, list) = match task {
+        Task::Sync(sync, output, list) => (sync, output, list),
+        Task::Apply(_) => return Err(Some("--apply")),
+        Task::Undo(..) => return Err(Some("--undo")),
+    };
+    let alone = [
+        (output == Output::Show, "--dry-run"),
+        (matches!(output, Output::Plan(_)), "--plan"),
+        (list.is_some(), "--files-from"),
+        (sync.selection != Selection::default(), "a choice of entries"),
+        (acting.bandwidth.is_some(), "--bwlimit"),
+        (acting.time_limit.is_some(), "--time-limit"),
+        (acting.verify, "--verify"),
+        (max_load.is_some(), "--max-load"),
+        (verbose, "--verbose"),
+        (explain, "--explain"),
+        (events.is_some(), "--events"),
+    ];
+    if let Some((_, option)) = alone.iter().find(|(is_given, _)| *is_given) {
+        return Err(Some(option));
+    }
+    let replaces = sync.comparison == Comparison::SizeAndTime
+        && !sync.keeps_newer
+        && !acting.in_place
+        && acting.disposal == Disposal::Remove;
+    Ok(SyncCopies { source: sync.source, target: sync.target, replaces, fsync: acting.fsync })
 }

@@ -142,3 +142,9 @@ fn a_listing_goes_on_once_more_for_idle_ranks_and_is_then_reported() {
     assert!(!report.ended);
     assert_eq!(report.files, [NewFiles { at: At::Work(0), names: vec!["f".into()] }]);
 }
+
+#[test]
+fn batches_are_as_many_as_there_are_ranks_within_bounds() {
+    assert_eq!([names_for(0), names_for(3), names_for(u32::MAX)], [0, 3 * 512, 128 * 512]);
+    assert_eq!([batch_size(4_000, 9), batch_size(100, 9), batch_size(1_000_000, 9)], [400, 32, 512]);
+}

@@ -44,6 +44,7 @@ impl Rank<'_> {
             let source = source.ok_or(FailureKind::Changed)?;
             match &target {
                 Some(target) if target.is_same_file(&first_target) => Ok(()),
+                Some(_) if self.setup.keeps_existing() => Ok(()),
                 target => {
                     let sides = Sides { source: &source, target: target.as_ref() };
                     self.copier.copy(&pair, &name, sides).await

@@ -2,9 +2,11 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use ferry_tree::compare::{Holes, Options, Progress, trees};
@@ -50,16 +52,29 @@ pub(crate) fn mpirun(ranks: u32) -> Command {
 
 /// Awaits a job's end.
 pub(crate) fn end(mut child: Child) -> Output {
+    let (stdout, stderr) = (reader(child.stdout.take()), reader(child.stderr.take()));
     let since = Instant::now();
-    while child.try_wait().unwrap().is_none() {
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
         if since.elapsed() > MOST {
             child.kill().unwrap();
-            let output = child.wait_with_output().unwrap();
-            panic!("the job is stuck: {}", String::from_utf8_lossy(&output.stderr));
+            child.wait().unwrap();
+            panic!("the job is stuck: {}", String::from_utf8_lossy(&stderr.join().unwrap()));
         }
         std::thread::sleep(Duration::from_millis(2));
-    }
-    child.wait_with_output().unwrap()
+    };
+    Output { status, stdout: stdout.join().unwrap(), stderr: stderr.join().unwrap() }
+}
+
+/// Reads a pipe to its end. A job that fills one would wait.
+fn reader(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<Vec<u8>> {
+    std::thread::spawn(|| {
+        let mut bytes = Vec::new();
+        pipe.map(|mut pipe| pipe.read_to_end(&mut bytes).unwrap());
+        bytes
+    })
 }
 
 /// Runs a job to its end.

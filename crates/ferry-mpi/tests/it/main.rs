@@ -10,4 +10,5 @@ mod job;
 mod kills;
 mod limits;
 mod machines;
+mod sync;
 mod verify;

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::process::{Command, Output};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::job::{PROGRAM, copy_alone, end, make_many, make_random, mpirun, ranks, signal, turn};
 
@@ -61,7 +61,7 @@ fn random_trees_are_equal_and_with_changes_as_different_as_the_single_program_sa
     let _turn = turn();
     let place = tempfile::tempdir().unwrap();
     let path = |name: &str| place.path().join(name);
-    for seed in 0..6 {
+    for seed in 0..3 {
         let (source, target) = (path("source"), path("target"));
         make_random(place.path(), seed, &source);
         copy_alone(&source, &target);
@@ -76,7 +76,7 @@ fn random_trees_are_equal_and_with_changes_as_different_as_the_single_program_sa
         fs::hard_link(large.join("hole"), large.join("hole too")).unwrap();
         symlink("nowhere", target.join("link")).unwrap();
         fs::set_permissions(&large, fs::Permissions::from_mode(0o700)).unwrap();
-        for options in [&["--all"][..], &["--json"], &[], &["--ignore=content,times", "--all"], &["-q"]] {
+        for options in [&["--all"][..], &["--json"], &["--ignore=content,times"], &["-q"]] {
             expect_same(4, options, &source, &target);
         }
         expect_same(1, &["--all"], &target, &source);
@@ -145,29 +145,54 @@ fn trees_that_can_not_be_compared_by_many_are_refused_or_compared_by_one() {
 }
 
 #[test]
-fn a_signal_ends_a_comparison_with_a_verdict() {
+fn large_folders_beside_each_other_and_names_of_one_side_are_found_once() {
     let _turn = turn();
+    let place = tempfile::tempdir().unwrap();
+    let (source, target) = (place.path().join("source"), place.path().join("target"));
+    for folder in ["a", "b", "c"] {
+        fs::create_dir_all(source.join(folder)).unwrap();
+        for file in 0..2_600 {
+            fs::write(source.join(folder).join(file.to_string()), folder).unwrap();
+        }
+    }
+    copy_alone(&source, &target);
+    fs::write(target.join("b/7"), "d").unwrap();
+    fs::remove_dir_all(target.join("c")).unwrap();
+    fs::create_dir(target.join("c")).unwrap();
+    let lines = expect_same(4, &["--all", "--ignore=times"], &source, &target);
+    assert_eq!(lines.len(), 2_600 + 1 + 1, "and the verdict");
+    expect_same(1, &["--all"], &source, &target);
+    // The top folder is large.
+    expect_same(4, &["--all", "--ignore=times"], &source.join("b"), &target.join("b"));
+    // A link is followed if a dot comes after it.
+    symlink("source", place.path().join("link")).unwrap();
+    expect_same(2, &["--all"], &place.path().join("link/."), &target);
+    expect_same(2, &["--all"], &place.path().join("link"), &target);
+}
+
+/// Returns true if a process has a file open.
+fn has_open(process: u32, file: &Path) -> bool {
+    let Ok(descriptors) = fs::read_dir(format!("/proc/{process}/fd")) else { return false };
+    descriptors.flatten().any(|entry| fs::read_link(entry.path()).is_ok_and(|open| open == file))
+}
+
+/// Expects a comparison that takes long to end with a verdict after a signal to the process that `choose` returns.
+fn expect_end_by_signal(choose: impl Fn(u32) -> u32) {
     let place = tempfile::tempdir().unwrap();
     let path = |name: &str| place.path().join(name);
     for tree in ["source", "target"] {
         fs::create_dir(path(tree)).unwrap();
-        // Larger than what is read before the signal.
-        fs::File::create(path(tree).join("file")).unwrap().set_len(1 << 30).unwrap();
-        fs::write(path(tree).join("end"), "").unwrap();
-        let bytes = vec![0; 600 << 20];
-        fs::write(path(tree).join("bytes"), bytes).unwrap();
+        fs::write(path(tree).join("bytes"), vec![0; 600 << 20]).unwrap();
     }
     let mut command = mpirun(4);
     command.args([PROGRAM, "verify", "--ignore=times"]).args([path("source"), path("target")]);
     let child = command.spawn().unwrap();
-    while ranks(child.id()).len() < 4 {
+    let since = Instant::now();
+    while !ranks(child.id()).into_iter().any(|rank| has_open(rank, &path("source/bytes"))) {
+        assert!(since.elapsed() < Duration::from_secs(60), "nothing is compared");
         std::thread::sleep(Duration::from_millis(1));
     }
-    // The processes begin after this time.
-    std::thread::sleep(Duration::from_millis(400));
-    ranks(child.id()).into_iter().for_each(|rank| {
-        signal(rank, "INT");
-    });
+    assert!(signal(choose(child.id()), "INT"));
     let output = end(child);
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(
@@ -176,6 +201,14 @@ fn a_signal_ends_a_comparison_with_a_verdict() {
         String::from_utf8_lossy(&output.stderr)
     );
     assert_eq!(output.status.code(), Some(130));
+}
+
+#[test]
+fn a_signal_to_any_rank_ends_a_comparison_with_a_verdict() {
+    let _turn = turn();
+    for rank in [0, 3] {
+        expect_end_by_signal(|mpirun| ranks(mpirun)[rank]);
+    }
 }
 
 #[test]

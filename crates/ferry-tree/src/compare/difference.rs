@@ -30,6 +30,7 @@ impl fmt::Display for Side {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Difference {
     /// Path from the root; empty for the root itself.
+    #[serde(with = "text")]
     pub path: Vec<u8>,
     /// The property that differs.
     pub mismatch: Mismatch,
@@ -138,6 +139,32 @@ pub enum Mismatch {
         #[serde(with = "number")]
         errno: Errno,
     },
+}
+
+/// A path as text, or as a list of numbers if it is no UTF-8.
+pub(super) mod text {
+    use serde::{Deserialize, Deserializer, Serialize as _, Serializer};
+
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Path {
+        Text(String),
+        Bytes(Vec<u8>),
+    }
+
+    pub(in crate::compare) fn serialize<S: Serializer>(path: &[u8], to: S) -> Result<S::Ok, S::Error> {
+        match std::str::from_utf8(path) {
+            Ok(text) => text.serialize(to),
+            Err(_) => path.serialize(to),
+        }
+    }
+
+    pub(in crate::compare) fn deserialize<'a, D: Deserializer<'a>>(from: D) -> Result<Vec<u8>, D::Error> {
+        Path::deserialize(from).map(|path| match path {
+            Path::Text(text) => text.into_bytes(),
+            Path::Bytes(bytes) => bytes,
+        })
+    }
 }
 
 /// The errno of a difference as a number.

@@ -19,6 +19,7 @@ pub(super) struct Links {
 /// A name, and its file on both sides, at least one of which has several names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Linked {
+    #[serde(with = "super::difference::text")]
     path: Vec<u8>,
     source: Inode,
     target: Inode,

@@ -1,9 +1,10 @@
 //! A comparison in pieces, for a caller that divides the work among processes.
 //!
-//! The caller performs each piece once: [`Pieces::roots`], then each folder that a piece has found ([`Pieces::list`],
-//! [`Pieces::some`]), and the content of each large file in ranges that cover it ([`Pieces::range`]). Pieces may be
-//! performed by any thread of any process. What they find, [`Joined`] makes to what [`super::trees`] finds: of the
-//! differences of a large file's ranges it keeps the first one, and of linked files it compares the names of all processes. Guard: `both_ways_agree` in tests/it.
+//! The caller performs each piece once: [`Pieces::roots`]; the names of each folder that a piece has found ([`Pieces::list`],
+//! [`Pieces::pass`], [`Pieces::compare`]); and the content of each large file in ranges that cover it ([`Pieces::range`]).
+//! Pieces may be performed by any thread of any process. [`Joined`] makes of what they find what [`super::trees`] finds: of
+//! the differences of a large file's ranges it keeps the first one, and it compares the names of linked files that all
+//! processes have found. Guard: `both_ways_agree` in tests/it.
 
 use super::content::Buffers;
 use super::difference::{Difference, Mismatch, Side};
@@ -14,7 +15,7 @@ use super::merged::Next::{InBoth, InOne};
 use super::options::Options;
 use super::progress::{Observer, Progress};
 use super::walk::budget;
-use crate::attributes::{Attributes, EntryKind};
+use crate::attributes::Attributes;
 use crate::error::{Context, Error, Operation};
 use crate::node::Node;
 use crate::open::{self, Names};
@@ -25,6 +26,7 @@ use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// A comparison in pieces.
 pub struct Pieces<'a> {
@@ -65,7 +67,7 @@ pub struct Found {
     pub large: Vec<(Vec<u8>, Attributes)>,
 }
 
-/// A folder that both sides have, listed, and compared up to some name.
+/// The listings of a folder on both sides, and how far they were passed.
 pub struct Listed {
     node: Arc<Node>,
     folders: Sides<OwnedFd>,
@@ -79,6 +81,25 @@ impl Listed {
     pub fn left(&self) -> usize {
         self.merged.left(&self.names.source, &self.names.target)
     }
+}
+
+/// Outcome of [`Pieces::list`].
+pub enum Listing {
+    /// The names of both sides.
+    Listed(Listed),
+    /// One side has more names than were asked for.
+    TooLong,
+    /// One side can't be listed, which was reported.
+    Unreadable,
+}
+
+/// Names that both sides have.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Passed {
+    /// Those that are no directories, as the source's listing says.
+    pub leaves: Vec<Vec<u8>>,
+    /// All others.
+    pub others: Vec<Vec<u8>>,
 }
 
 impl<'a> Pieces<'a> {
@@ -97,11 +118,16 @@ impl<'a> Pieces<'a> {
         Ok(Self { checks, source: Root::open(source)?, target: Root::open(target)? })
     }
 
-    /// Returns true if both trees are directories. Otherwise there are no pieces: [`super::trees`] compares them.
-    #[must_use]
-    pub fn are_folders(&self) -> bool {
-        let is_folder = |root: &Root<'_>| root.attributes.kind == EntryKind::Directory;
-        is_folder(&self.source) && is_folder(&self.target)
+    /// Returns the reason why there are no pieces: a tree that is no directory or can't be opened. [`super::trees`] compares
+    /// such trees.
+    ///
+    /// # Errors
+    /// That reason.
+    pub fn check(&self) -> Result<(), Error> {
+        for root in [&self.source, &self.target] {
+            root.folder.as_ref().map_err(|errno| *errno).context(Operation::Open, root.name)?;
+        }
+        Ok(())
     }
 
     /// Returns the number of threads that the options ask for and the limit of open files allows.
@@ -116,18 +142,23 @@ impl<'a> Pieces<'a> {
         self.checks.entry(&spot, &mut Buffers::default());
     }
 
-    /// Lists the folder of a path. `None` if it can't be listed, which is reported.
+    /// Lists the folder of a path, unless it has more than `most` names on a side.
     #[must_use]
-    pub fn list(&self, path: &[u8]) -> Option<Listed> {
-        let folders = self.folders(&self.checks, path)?;
-        let names = sides(&self.checks, path, Operation::List, |side| Names::list(folders.of(side)))?;
-        Some(Listed { node: node(path), folders, names, merged: Merged::default() })
+    pub fn list(&self, path: &[u8], most: usize) -> Listing {
+        let Some(folders) = self.folders(&self.checks, path) else { return Listing::Unreadable };
+        let list = |side| Names::list_some(folders.of(side), most);
+        let Some(names) = sides(&self.checks, path, Operation::List, list) else {
+            return Listing::Unreadable;
+        };
+        if names.source.count().max(names.target.count()) > most {
+            return Listing::TooLong;
+        }
+        Listing::Listed(Listed { node: node(path), folders, names, merged: Merged::default() })
     }
 
-    /// Compares the next names of a folder, at most `most` of them.
-    pub fn some(&self, listed: &mut Listed, most: usize, buffers: &mut Buffers) -> Found {
-        let Listed { node, folders, names, merged } = listed;
-        let mut found = Found::default();
+    /// Passes the next names of a folder, at most `most` of them: reports those of one side, and returns the others.
+    pub fn pass(&self, listed: &mut Listed, most: usize) -> Passed {
+        let (mut passed, Listed { node, folders, names, merged }) = (Passed::default(), listed);
         for _ in 0..most {
             if self.checks.progress.is_stopped() {
                 break;
@@ -136,33 +167,10 @@ impl<'a> Pieces<'a> {
                 None => break,
                 Some(InOne(side, name)) => self.checks.only(side, at(folders, side, name), node),
                 Some(InBoth(index)) => {
-                    let name = names.source.get(index).unwrap_or_default();
-                    self.entry((node, folders), name, &mut found, buffers);
-                }
-            }
-        }
-        found
-    }
-
-    /// Passes the next names of a folder, at most `most` of them: those that the listing shows to be no directories, and
-    /// that both sides have, are returned for [`Self::files`]. The others are compared.
-    pub fn pass(
-        &self,
-        listed: &mut Listed,
-        most: usize,
-        found: &mut Found,
-        buffers: &mut Buffers,
-    ) -> Vec<Vec<u8>> {
-        let (mut passed, Listed { node, folders, names, merged }) = (Vec::new(), listed);
-        for _ in 0..most {
-            match merged.next(&names.source, &names.target) {
-                None => break,
-                Some(InOne(side, name)) => self.checks.only(side, at(folders, side, name), node),
-                Some(InBoth(index)) => {
-                    let name = names.source.get(index).unwrap_or_default();
+                    let name = names.source.get(index).unwrap_or_default().to_vec();
                     match names.source.is_leaf(index) {
-                        true => passed.push(name.to_vec()),
-                        false => self.entry((node, folders), name, found, buffers),
+                        true => passed.leaves.push(name),
+                        false => passed.others.push(name),
                     }
                 }
             }
@@ -170,51 +178,74 @@ impl<'a> Pieces<'a> {
         passed
     }
 
-    /// Compares some names of the folder of a path, none of which was a directory when it was listed. Returns the large
-    /// files among them.
-    pub fn files(&self, path: &[u8], names: &[&[u8]], buffers: &mut Buffers) -> Found {
-        let mut found = Found::default();
-        let Some(folders) = self.folders(&self.checks, path) else { return found };
-        let node = node(path);
-        for name in names.iter().take_while(|_| !self.checks.progress.is_stopped()) {
-            self.entry((&node, &folders), name, &mut found, buffers);
-        }
-        for name in found.folders.drain(..) {
-            self.checks.unreadable(node.entry(&name), Side::Source, Operation::List, Errno::STALE);
-        }
-        found
-    }
-
-    fn entry(
-        &self,
-        (node, folders): (&Node, &Sides<OwnedFd>),
-        name: &[u8],
-        found: &mut Found,
-        buffers: &mut Buffers,
-    ) {
-        let (source, target) = (at(folders, Side::Source, name), at(folders, Side::Target, name));
-        match self.checks.entry(&PathPair { source, target, place: Some((node, name)) }, buffers) {
-            Rest::Nothing => {}
-            Rest::Entries => found.folders.push(name.to_vec()),
-            Rest::Content(attributes) => found.large.push((name.to_vec(), attributes)),
-        }
-    }
-
-    /// Compares a range of a large file in the folder of a path, and returns the differences for [`Joined::range`]. The
-    /// range with the last byte goes on to the file's end.
-    pub fn range(
+    /// Compares some names of the folder of a path. Stops early when this time has passed: returns the number of names that
+    /// were compared, at least one, and what was found among them.
+    pub fn compare(
         &self,
         path: &[u8],
-        name: &[u8],
+        names: &[Vec<u8>],
+        time: Duration,
+        buffers: &mut Buffers,
+    ) -> (usize, Found) {
+        let Some(folders) = self.folders(&self.checks, path) else { return (names.len(), Found::default()) };
+        self.compare_in((&node(path), &folders), names, time, buffers)
+    }
+
+    /// Compares some names of a listed folder, as [`Self::compare`] does.
+    pub fn compare_listed(
+        &self,
+        listed: &Listed,
+        names: &[Vec<u8>],
+        time: Duration,
+        buffers: &mut Buffers,
+    ) -> (usize, Found) {
+        self.compare_in((&listed.node, &listed.folders), names, time, buffers)
+    }
+
+    fn compare_in(
+        &self,
+        (node, folders): (&Node, &Sides<OwnedFd>),
+        names: &[Vec<u8>],
+        time: Duration,
+        buffers: &mut Buffers,
+    ) -> (usize, Found) {
+        let (begun, mut found) = (Instant::now(), Found::default());
+        for (index, name) in names.iter().enumerate() {
+            if self.checks.progress.is_stopped() || index > 0 && begun.elapsed() > time {
+                return (index, found);
+            }
+            let (source, target) = (at(folders, Side::Source, name), at(folders, Side::Target, name));
+            let spot = PathPair { source, target, place: Some((node, name)) };
+            match self.checks.entry(&spot, buffers) {
+                Rest::Nothing => {}
+                Rest::Entries => found.folders.push(name.clone()),
+                Rest::Content(attributes) => found.large.push((name.clone(), attributes)),
+            }
+        }
+        (names.len(), found)
+    }
+
+    /// Reports an entry in the folder of a path that was exchanged by another program, and is not compared.
+    pub fn exchanged(&self, path: &[u8], name: &[u8]) {
+        let path = node(path).entry(name);
+        self.checks.unreadable(path, Side::Source, Operation::Open, Errno::STALE);
+    }
+
+    /// Compares a range of a large file in the folder of a path, and returns the differences for [`Joined::range`]. `found` is
+    /// the inode number and the size with which the source was found: another file is not compared.
+    pub fn range(
+        &self,
+        (path, name): (&[u8], &[u8]),
+        found: (u64, u64),
         range: Range<u64>,
         buffers: &mut Buffers,
     ) -> Vec<Difference> {
-        let found = Mutex::new(Vec::new());
-        let note = |difference| found.lock().unwrap_or_else(PoisonError::into_inner).push(difference);
+        let differences = Mutex::new(Vec::new());
+        let note = |difference| differences.lock().unwrap_or_else(PoisonError::into_inner).push(difference);
         let Checks { options, progress, large, .. } = self.checks;
         let checks = Checks { options, progress, observer: &note, links: Mutex::default(), large };
-        self.range_to(&checks, (path, name), range, buffers);
-        found.into_inner().unwrap_or_else(PoisonError::into_inner)
+        self.range_to(&checks, (path, name), (found, range), buffers);
+        differences.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns `None` if the files can't be opened and examined, which is reported.
@@ -222,7 +253,7 @@ impl<'a> Pieces<'a> {
         &self,
         checks: &Checks<'_>,
         (path, name): (&[u8], &[u8]),
-        range: Range<u64>,
+        (found, range): ((u64, u64), Range<u64>),
         buffers: &mut Buffers,
     ) -> Option<()> {
         let folders = self.folders(checks, path)?;
@@ -230,7 +261,9 @@ impl<'a> Pieces<'a> {
         let file = node.entry(name);
         let files = sides(checks, &file, Operation::Open, |side| open::file(folders.of(side), name))?;
         let both = sides(checks, &file, Operation::Stat, |side| Attributes::of(files.of(side)))?;
-        if both.source.size == both.target.size {
+        if (both.source.inode.number, both.source.size) != found {
+            checks.unreadable(file, Side::Source, Operation::Read, Errno::STALE);
+        } else if both.source.size == both.target.size {
             let (source, target) = (at(&folders, Side::Source, name), at(&folders, Side::Target, name));
             let spot = PathPair { source, target, place: Some((&node, name)) };
             checks.content(&spot, range, (&both, &files), buffers);
@@ -251,6 +284,10 @@ impl<'a> Pieces<'a> {
     fn folders(&self, checks: &Checks<'_>, path: &[u8]) -> Option<Sides<OwnedFd>> {
         sides(checks, path, Operation::Open, |side| {
             let root = if side == Side::Source { &self.source } else { &self.target };
+            if path.is_empty() {
+                // Not a duplicate, which would go on with the listing of another piece.
+                return open::directory(&root.parent, root.name);
+            }
             root.folder.as_ref().map_err(|errno| *errno).and_then(|root| open::beneath(root.as_fd(), path))
         })
     }
@@ -321,9 +358,14 @@ impl Joined {
         }
     }
 
-    /// Returns the differences.
+    /// Takes the differences of large files out.
+    pub fn take_ranges(&mut self) -> Vec<Difference> {
+        std::mem::take(&mut self.ranges).into_values().collect()
+    }
+
+    /// Returns the differences of linked files. All names have to have been added.
     #[must_use]
-    pub fn finish(self) -> Vec<Difference> {
-        self.ranges.into_values().chain(self.links.finish()).collect()
+    pub fn finish_links(self) -> Vec<Difference> {
+        self.links.finish()
     }
 }

@@ -2,13 +2,15 @@
 
 use crate::support::{self, Place, again_as_nobody, differences, is_again};
 use ferry_tree::compare::{
-    Buffers, Difference, Found, Holes, Joined, Mismatch, Options, Pieces, Progress, Summary, snapshots,
+    Buffers, Difference, Found, Holes, Joined, Listing, Mismatch, Options, Passed, Pieces, Progress, Summary,
+    snapshots,
 };
 use ferry_tree::fill::SplitMix64;
 use ferry_tree::random::{self, Knobs};
 use ferry_tree::{Node, Tree, capture, make, remove};
 use std::path::Path;
 use std::sync::Mutex;
+use std::time::Duration;
 
 /// Replaces some entries, with everything beneath, by those of another tree, and changes some metadata.
 fn changed(tree: &Tree, other: &Tree, numbers: &mut SplitMix64) -> Tree {
@@ -75,38 +77,55 @@ fn in_pieces(source: &Path, target: &Path, options: &Options) -> (Vec<Difference
     let (found, progress) = (Mutex::new(Vec::new()), Progress::new());
     let note = |difference| found.lock().unwrap().push(difference);
     let pieces = Pieces::open((source, target), LARGE, options, &progress, &note).unwrap();
-    assert!(pieces.are_folders() && pieces.threads() >= 1);
+    assert!(pieces.threads() >= 1);
+    if pieces.check().is_err() {
+        return differences(source, target, options);
+    }
     let (mut joined, mut buffers) = (Joined::default(), Buffers::default());
     pieces.roots();
     let mut folders = vec![Vec::new()];
-    let mut steps = 0;
+    let mut most = 1;
     while let Some(path) = folders.pop() {
-        let Some(mut listed) = pieces.list(&path) else { continue };
+        let mut listed = match pieces.list(&path, most) {
+            Listing::Listed(listed) => listed,
+            Listing::Unreadable => continue,
+            Listing::TooLong => {
+                most += 1;
+                folders.push(path);
+                continue;
+            }
+        };
         let mut all = Vec::new();
-        steps += 1;
-        while listed.left() > steps % 4 {
-            all.push(pieces.some(&mut listed, 2, &mut buffers));
+        while listed.left() > 0 {
+            let Passed { leaves, others } = pieces.pass(&mut listed, 3);
+            let (count, found) = pieces.compare_listed(&listed, &others, Duration::MAX, &mut buffers);
+            assert_eq!(count, others.len());
+            all.push(found);
+            for name in &leaves {
+                // At least one is compared in any time.
+                let (count, found) =
+                    pieces.compare(&path, &[name.clone(), name.clone()], Duration::ZERO, &mut buffers);
+                assert_eq!((count, &found.folders), (1, &Vec::new()));
+                all.push(found);
+            }
         }
-        let mut found = Found::default();
-        let rest = pieces.pass(&mut listed, usize::MAX, &mut found, &mut buffers);
-        all.push(found);
-        let rest: Vec<&[u8]> = rest.iter().map(Vec::as_slice).collect();
-        all.push(pieces.files(&path, &rest, &mut buffers));
         for Found { folders: inner, large } in all {
             let join =
                 |name: Vec<u8>| if path.is_empty() { name } else { [&path, &b"/"[..], &name].concat() };
             folders.extend(inner.into_iter().map(join));
             for (name, attributes) in large {
                 assert!(attributes.size >= LARGE);
+                let (file, version) = ((&*path, &*name), (attributes.inode.number, attributes.size));
                 for start in (0..attributes.size.div_ceil(2_100)).rev().map(|range| range * 2_100) {
-                    let found = pieces.range(&path, &name, start..start + 2_100, &mut buffers);
+                    let found = pieces.range(file, version, start..start + 2_100, &mut buffers);
                     found.into_iter().for_each(|difference| joined.range(difference));
                 }
             }
         }
         pieces.linked().into_iter().for_each(|name| joined.linked(name));
     }
-    let mut differences = joined.finish();
+    let mut differences = joined.take_ranges();
+    differences.extend(joined.finish_links());
     differences.extend(found.into_inner().unwrap());
     (differences, progress.so_far())
 }
