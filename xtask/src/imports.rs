@@ -85,8 +85,8 @@ const RULES: &[Rule] = &[
     },
     Rule {
         name: "ferry-mpi",
-        imports: &["ferry-cluster", "ferry-copy", "ferry-io"],
-        tests_import: &["ferry-tree"],
+        imports: &["ferry", "ferry-cluster", "ferry-copy", "ferry-io", "ferry-tree"],
+        tests_import: &[],
         cycles: &[],
     },
     Rule { name: "xtask", imports: &[], tests_import: &[], cycles: &[] },

@@ -51,10 +51,9 @@ use crate::target::{Ahead, Seen};
 use crate::trail::{self, AtLink};
 use crate::walk;
 
-pub use attributes::{is_kept_xattr, kept_mode};
+pub use attributes::{is_complete, is_kept_xattr, kept_mode};
 pub use listed::Listing;
 use own::OwnTimes;
-pub use ranges::is_complete;
 use shown::Shown;
 
 /// Options of a copier.

@@ -20,6 +20,16 @@ pub fn is_kept_xattr(name: &CStr) -> bool {
     !meta::is_of_its_filesystem(name)
 }
 
+/// Returns true if a target is as complete as its times say: they are set after its bytes, and only then its mode.
+#[must_use]
+pub fn is_complete(source: &Stat, target: &Stat) -> bool {
+    let (wanted, found) = (source.times.modified, target.times.modified);
+    // Some filesystems keep whole seconds only.
+    let is_dated = wanted == found || found.nanoseconds == 0 && wanted.seconds == found.seconds;
+    let is_sized = source.kind != FileKind::Regular || source.size == target.size;
+    source.kind == target.kind && source.special == target.special && is_sized && is_dated
+}
+
 /// Returns the mode that the copy of a source gets if its owner can't be kept: without setuid and setgid, and for files
 /// without the sticky bit.
 #[must_use]

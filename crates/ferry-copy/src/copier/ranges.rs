@@ -133,16 +133,6 @@ impl Copier {
     }
 }
 
-/// Returns true if a target is as complete as its times say: they are set after its bytes, and only then its mode.
-#[must_use]
-pub fn is_complete(source: &Stat, target: &Stat) -> bool {
-    let (wanted, found) = (source.times.modified, target.times.modified);
-    // Some filesystems keep whole seconds only.
-    let is_dated = wanted == found || found.nanoseconds == 0 && wanted.seconds == found.seconds;
-    let is_sized = source.kind != FileKind::Regular || source.size == target.size;
-    source.kind == target.kind && source.special == target.special && is_sized && is_dated
-}
-
 /// Opens a source that must be the file that was seen, and not written to since.
 async fn open_source(dir: &Dir, name: &Name, seen: &Stat) -> Result<File, FailureKind> {
     let file = dir.open(name, OpenHow::read()).await.during(Verb::Open)?;

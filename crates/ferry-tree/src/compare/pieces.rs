@@ -319,7 +319,7 @@ fn node(path: &[u8]) -> Arc<Node> {
 
 /// What all pieces have found and only all together can tell.
 ///
-/// Bound: a difference of each kind for each large file that differs, and the names that [`Links`] keeps.
+/// Bound: a difference of each kind for each large file that differs, and names of files of which some were not found.
 #[derive(Debug, Default)]
 pub struct Joined {
     links: Links,
