@@ -24,6 +24,7 @@ mod user;
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -169,14 +170,19 @@ fn beside_rsync(pair: &Pair) -> Vec<String> {
         is_folder(&theirs) || links(&theirs).is_none_or(|links| links == 1)
     };
     let differences = snapshots(&theirs, &ours, &Options { links: false, ..compared() });
-    let has_time = |path: &[u8]| {
-        let is_there = pair.path().join("source").join(OsStr::from_bytes(path)).symlink_metadata().is_ok();
-        is_there && path != b"mounted"
+    let status = |path: &[u8]| pair.path().join("source").join(OsStr::from_bytes(path)).symlink_metadata();
+    let has_time = |path: &[u8]| status(path).is_ok() && path != b"mounted";
+    // rsync makes the folder on which a filesystem is mounted after it has set the time of the root.
+    let is_right_time = |found: &Difference| {
+        let Mismatch::Mtime { target, .. } = found.mismatch else { return false };
+        let wanted = status(b"").map(|source| (source.mtime(), source.mtime_nsec()));
+        let found_time = (target.seconds, i64::from(target.nanoseconds));
+        found.path.is_empty() && wanted.is_ok_and(|wanted| wanted == found_time)
     };
     let is_ours = |found: &&Difference| {
         let is_acl = matches!(found.mismatch, Mismatch::Acl { default: false, .. });
         let is_time = matches!(found.mismatch, Mismatch::Mtime { .. });
-        is_alone(&found.path) && !is_acl && (!is_time || has_time(&found.path))
+        is_alone(&found.path) && !is_acl && (!is_time || has_time(&found.path)) && !is_right_time(found)
     };
     differences.iter().filter(is_ours).map(ToString::to_string).collect()
 }
