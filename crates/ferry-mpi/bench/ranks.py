@@ -75,7 +75,7 @@ class Clients:
         """Runs a command by ranks, and returns the seconds that it took."""
         script = 'mount --bind "$0/${OMPI_COMM_WORLD_RANK:-0}" "$1" && cd "$1" && shift && exec "$@"'
         alone = ["unshare", "-m", "sh", "-c", script, self.top, self.work, *command]
-        mpirun = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", "-np", str(ranks)]
+        mpirun = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1", "-np", str(ranks)]
         begun = time.perf_counter()
         ran = subprocess.run([*mpirun, *alone] if ranks else alone, stdout=subprocess.DEVNULL, check=False)
         took = time.perf_counter() - begun
