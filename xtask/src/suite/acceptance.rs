@@ -59,6 +59,7 @@ pub(crate) fn run(root: &Path, what: &str, count: &str) -> Result<(), Failure> {
     match is_right {
         false => Err(Failure::Tests { count: 1 }),
         true if figures.rounds() < count => Err(Failure::FewRounds { wanted: count, done: figures.rounds() }),
+        true if figures.compares_nothing() => Err(Failure::FewRounds { wanted: count, done: 0 }),
         true => Ok(()),
     }
 }
@@ -117,6 +118,11 @@ impl Figures {
         ["pairs", "kills", "ended_before"].iter().map(|name| self.of(name)).sum()
     }
 
+    /// Returns true if there were pairs of trees, and rsync has copied none of them.
+    fn compares_nothing(&self) -> bool {
+        self.of("pairs") > 0 && self.of("compared") == 0
+    }
+
     fn line(&self) -> String {
         let figures: Vec<String> = self.0.iter().map(|(name, value)| format!("{name}={value}")).collect();
         figures.join(" ")
@@ -141,5 +147,8 @@ mod tests {
         figures.add("test x ... SEEDS: kills=3 ended_before=1 most_mib_again=7\nSKIP: nothing\n");
         assert_eq!(figures.line(), "ended_before=1 kills=8 most_mib_again=40");
         assert_eq!((figures.of("kills"), figures.rounds()), (8, 9));
+        assert!(!figures.compares_nothing());
+        figures.add("SEEDS: pairs=12 compared=0");
+        assert!(figures.compares_nothing());
     }
 }

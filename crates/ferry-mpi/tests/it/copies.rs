@@ -3,7 +3,9 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 
-use crate::job::{copy, copy_alone, end, expect_equal, job_of, make_many, make_random, names, run, turn};
+use crate::job::{
+    PROGRAM, copy, copy_alone, end, expect_equal, job_of, make_many, make_random, mpirun, names, run, turn,
+};
 
 /// Options that make ranges and leases small, so that small trees have many.
 const SMALL: &[&str] = &["--range", "64K", "--lease", "16"];
@@ -20,6 +22,20 @@ fn random_trees_are_copied_as_by_the_single_program() {
         expect_equal(&path("alone"), &path("target"), &format!("seed {seed}"));
         assert_eq!(names(place.path()), ["alone", "source", "target"], "the journal is removed");
     }
+}
+
+#[test]
+fn a_rank_with_several_workers_copies_the_same() {
+    let _turn = turn();
+    let place = tempfile::tempdir().unwrap();
+    let (source, target) = (place.path().join("source"), place.path().join("target"));
+    make_many(&source);
+    // Open MPI gives a single rank one processor, unless it is told not to.
+    let mut job = mpirun(1);
+    job.args(["--bind-to", "none", PROGRAM, "cp", "-aT", "--range", "64K"]).args([&source, &target]);
+    let output = end(job.spawn().unwrap());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    expect_equal(&source, &target, "several workers");
 }
 
 #[test]
