@@ -1,8 +1,8 @@
 //! A rank at work: takes leases, and performs them by the copier.
 //!
 //! Runs in a thread of its own. Several tasks of a lease are performed at once, each by a fiber: on a network filesystem each
-//! waits most of the time. All fibers run on one worker. Others, if the machine has more processors than ranks, only allow
-//! more files to be incomplete under their names. What a task changes is
+//! waits most of the time. All fibers run on the first worker. The number of workers is the rank's share of the processors, and
+//! limits how many files may be incomplete under their names. A task's changes are
 //! reported only once the task is over. A task that a signal or a full filesystem has cut short is not reported, so that
 //! the next run repeats its lease.
 //!

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// The folder in which `ferry sync` keeps what it has deleted, on both sides.
 const TRASH: &[u8] = b".ferry-trash";
 
-/// What a job does with its trees.
+/// Task of a job.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Task {
     Copy {
@@ -22,7 +22,7 @@ pub(crate) enum Task {
     Compare(Options),
 }
 
-/// What becomes of existing entries of a target.
+/// Fate of existing entries of a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Existing {
     /// They are replaced.

@@ -49,7 +49,7 @@ pub(crate) fn run(wire: &mut Wire, verify: &Verify) -> ExitCode {
     if is_interrupted.get() { ExitCode::from(INTERRUPTED) } else { code }
 }
 
-/// What rank 0 has heard.
+/// Messages of all ranks, as rank 0 has them.
 struct Told<'a> {
     progress: &'a Progress,
     observer: &'a Observer<'a>,

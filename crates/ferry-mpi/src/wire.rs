@@ -87,7 +87,7 @@ impl Wire {
             signal_hook::flag::register(signal, Arc::default()).ok();
         }
         loop {
-            // What has crossed with the end of this rank. Rank 0 waits until it has arrived.
+            // Messages may have crossed with the end of this rank. Rank 0 waits until they have arrived.
             self.receive();
             if let Some(last) = self.world.process_at_rank(0).immediate_matched_probe_with_tag(LAST) {
                 last.matched_receive_vec::<u8>();

@@ -1,4 +1,4 @@
-//! Runs for a program that ferry is built into: with the events of `--events`, and without output.
+//! Runs for a program that ferry is built into: with the events of `--events`, and without output but for [`verify_by`].
 //!
 //! They call the functions that the commands call. [`Host::io`] decides about signals ([`ferry_io::Options::embedded`]).
 
@@ -186,7 +186,7 @@ pub fn unread(error: &ferry_tree::Error) -> String {
     verify::unread(error)
 }
 
-/// What `ferry sync` copies, for a program that copies a part of it before.
+/// The copying that `ferry sync` does, for a program that does a part of it before.
 #[derive(Debug, PartialEq, Eq)]
 pub struct SyncCopies {
     /// The source.
@@ -199,7 +199,7 @@ pub struct SyncCopies {
     pub fsync: bool,
 }
 
-/// Returns what `ferry sync` with the arguments after its name copies.
+/// Returns the copying that `ferry sync` with the arguments after its name does.
 ///
 /// # Errors
 /// The option by which `ferry sync` alone has to do all of it, or `None` if it will refuse the arguments or print its help.

@@ -126,6 +126,9 @@ impl Run<'_> {
                 ));
             }
         }
+        for part in 1..=header.parts {
+            self.lists.forget_copied_ranges(part)?;
+        }
         let code = self.run_list(&header, &self.lists.directories())?;
         if !ferry_io::is_superuser() {
             let directories = lists::read_names(self.lists.directories())?;

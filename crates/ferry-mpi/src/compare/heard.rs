@@ -1,4 +1,4 @@
-//! What rank 0 hears about a comparison, as lines of JSON.
+//! Messages to rank 0 about a comparison, as lines of JSON.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};

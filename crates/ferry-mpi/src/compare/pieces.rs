@@ -17,7 +17,7 @@ const WHOLE: usize = 2048;
 /// Time after which a thread returns the names that are left to be divided among all.
 const STRETCH: Duration = Duration::from_millis(200);
 
-/// Where names come from.
+/// Origin of names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Origin {
     /// A folder of the walk.
@@ -49,7 +49,7 @@ pub(super) enum Piece {
     Range { index: usize, file: LargeFile, range: Range<u64> },
 }
 
-/// What became of a piece.
+/// Outcome of a piece.
 pub(super) enum Answer {
     /// A folder can't be listed on both sides, which was reported.
     Unreadable {

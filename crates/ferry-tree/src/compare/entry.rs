@@ -63,7 +63,7 @@ pub(super) struct Checks<'a> {
     pub(super) large: u64,
 }
 
-/// What of an entry remains to be compared.
+/// Rest of an entry that was compared.
 pub(super) enum Rest {
     Nothing,
     /// The entries of both directories.

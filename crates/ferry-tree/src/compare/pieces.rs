@@ -58,7 +58,7 @@ impl<'a> Root<'a> {
     }
 }
 
-/// What a piece has found and not compared.
+/// Names that a piece has found and not compared.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Found {
     /// Names of directories that both sides have.
@@ -317,7 +317,7 @@ fn node(path: &[u8]) -> Arc<Node> {
     names.fold(Node::root(), |node, name| Node::child(&node, name))
 }
 
-/// What all pieces have found and only all together can tell.
+/// Findings that only all pieces together make a difference of.
 ///
 /// Bound: a difference of each kind for each large file that differs, and names of files of which some were not found.
 #[derive(Debug, Default)]

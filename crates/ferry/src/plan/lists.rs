@@ -213,6 +213,15 @@ impl Lists {
         self.note(&format!("copied-{part}"), "")
     }
 
+    /// Forgets that the ranges of a part are copied: the opening step makes files for them that have no bytes.
+    pub(super) fn forget_copied_ranges(&self, part: u32) -> Result<(), String> {
+        let path = self.path(&format!("copied-{part}"));
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(cannot("remove", &path, &error)),
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+
     pub(super) fn note_done(&self, part: u32) -> Result<(), String> {
         self.note(&format!("done-{part}"), "")
     }

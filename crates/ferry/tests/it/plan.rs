@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
@@ -316,49 +316,89 @@ fn a_file_that_has_gone_since_the_split_keeps_no_part_back() {
     succeeds(at, &["--open", "lists"]);
     fs::remove_dir_all(at.join("source/passing")).unwrap();
     parts(at, 2);
-    // What SOURCE lacks by now is not deleted.
+    // Nothing is deleted, so the directory stays that SOURCE lacks by now.
     fs::remove_dir_all(at.join("target/passing")).unwrap();
     succeeds(at, &["--close", "lists"]);
     assert_equal(at);
 }
 
-#[test]
-fn ranges_that_are_copied_are_kept_if_the_rest_of_their_part_failed() {
-    if !is_root() {
-        skip::<()>("needs root to become another user");
-        return;
+/// A folder in memory of a normal user, and the program for that user.
+struct OfUser {
+    program: PathBuf,
+    place: tempfile::TempDir,
+    _memory: Filesystem,
+}
+
+impl OfUser {
+    /// Makes it. `None` without the right to become another user.
+    fn new() -> Option<Self> {
+        if !is_root() {
+            return skip("needs root to become another user");
+        }
+        let memory = Filesystem::memory();
+        let program = memory.path().join("ferry");
+        place_program(Path::new(FERRY), &program);
+        let place = tempfile::tempdir_in(memory.path()).unwrap();
+        Some(Self { program, place, _memory: memory })
     }
-    let memory = Filesystem::memory();
-    let program = memory.path().join("ferry");
-    place_program(Path::new(FERRY), &program);
-    let place = tempfile::tempdir_in(memory.path()).unwrap();
-    let at = place.path();
+
+    /// Gives the user all that is there, after a command.
+    fn give(&self, command: &str) {
+        let line = format!("{command}; chown -hR 65534:65534 . && chmod u+rwx .");
+        let mut shell = Command::new("sh");
+        assert!(shell.args(["-euc", &line]).current_dir(self.place.path()).status().unwrap().success());
+    }
+
+    fn ferry(&self, words: &[&str]) -> Output {
+        let mut command = Command::new(&self.program);
+        command.args(words).current_dir(self.place.path()).uid(65_534).gid(65_534).output().unwrap()
+    }
+
+    fn succeeds(&self, words: &[&str]) {
+        let output = self.ferry(words);
+        assert!(output.status.success(), "{words:?}: {}", said(&output));
+    }
+}
+
+/// Copies the ranges of a large file, in a part that fails afterwards because a small file can't be read. Then it can.
+fn copied_ranges_of_a_failed_part() -> Option<OfUser> {
+    let user = OfUser::new()?;
+    let at = user.place.path();
     fs::create_dir(at.join("source")).unwrap();
     write(&at.join("source/large"), 4 * MIB, 8);
     fs::write(at.join("source/file"), b"file").unwrap();
-    fs::set_permissions(at.join("source/file"), fs::Permissions::from_mode(0o000)).unwrap();
-    assert!(
-        Command::new("chown").args(["-R", "65534:65534", "."]).current_dir(at).status().unwrap().success()
-    );
-    let run = |words: &[&str]| {
-        let mut command = Command::new(&program);
-        command.arg("plan").args(words).current_dir(at).uid(65_534).gid(65_534).output().unwrap()
-    };
-    for words in [&["--split=1", "--range=1M", "source", "target", "lists"][..], &["--open", "lists"]] {
-        let output = run(words);
-        assert!(output.status.success(), "{words:?}: {}", said(&output));
-    }
-    let output = run(&["--part=1", "lists"]);
+    user.give("chmod 0 source/file");
+    user.succeeds(&["plan", "--split=1", "--range=1M", "source", "target", "lists"]);
+    user.succeeds(&["plan", "--open", "lists"]);
+    let output = user.ferry(&["plan", "--part=1", "lists"]);
     assert_eq!(output.status.code(), Some(1), "{}", said(&output));
     assert!(said(&output).contains("source/file'"), "{}", said(&output));
+    fs::set_permissions(at.join("source/file"), fs::Permissions::from_mode(0o600)).unwrap();
+    Some(user)
+}
+
+#[test]
+fn ranges_that_are_copied_are_kept_if_the_rest_of_their_part_failed() {
+    let Some(user) = copied_ranges_of_a_failed_part() else { return };
+    let at = user.place.path();
     let hidden = fs::read_dir(at.join("target")).unwrap().next().unwrap().unwrap();
     assert!(hidden.file_name().to_string_lossy().starts_with(".ferry-plan-"));
     let inode = hidden.metadata().unwrap().ino();
-    fs::set_permissions(at.join("source/file"), fs::Permissions::from_mode(0o600)).unwrap();
-    let output = run(&["--close", "--rest", "lists"]);
-    assert!(output.status.success(), "{}", said(&output));
+    user.succeeds(&["plan", "--close", "--rest", "lists"]);
     assert_equal(at);
     assert_eq!(fs::metadata(at.join("target/large")).unwrap().ino(), inode, "its ranges were copied before");
+}
+
+#[test]
+fn ranges_are_copied_again_after_another_opening_step() {
+    let Some(user) = copied_ranges_of_a_failed_part() else { return };
+    let at = user.place.path();
+    // A new hidden file has none of the bytes.
+    fs::remove_dir_all(at.join("target")).unwrap();
+    user.succeeds(&["plan", "--open", "lists"]);
+    user.succeeds(&["plan", "--part=1", "lists"]);
+    user.succeeds(&["plan", "--close", "lists"]);
+    assert_equal(at);
 }
 
 #[test]
@@ -447,11 +487,8 @@ fn a_normal_user_copies_in_parts() {
         // All other tests are run by this user.
         return;
     }
-    let memory = Filesystem::memory();
-    let program = memory.path().join("ferry");
-    place_program(Path::new(FERRY), &program);
-    let place = tempfile::tempdir_in(memory.path()).unwrap();
-    let at = place.path();
+    let user = OfUser::new().unwrap();
+    let at = user.place.path();
     let possible = knobs(at);
     source(
         at,
@@ -459,10 +496,10 @@ fn a_normal_user_copies_in_parts() {
         &Knobs { unreadable: false, devices: false, owners: false, trusted_xattrs: false, ..possible },
     );
     // The root of the source, and a directory that the target has, may not be written to.
-    let given =
-        "mkdir -p target source/there/new && echo new > source/there/new/file && cp -a source/there target &&
-        rm -r target/there/new && chmod 555 source source/there && chown -hR 65534:65534 . && chmod u+rwx .";
-    assert!(Command::new("sh").args(["-c", given]).current_dir(at).status().unwrap().success());
+    user.give(
+        "mkdir -p target source/there/new; echo new > source/there/new/file; cp -a source/there target;
+         rm -r target/there/new; chmod 555 source source/there",
+    );
     for words in [
         &["plan", "--split=2", "--range=1M", "source", "target", "lists"][..],
         &["plan", "--open", "lists"],
@@ -471,9 +508,7 @@ fn a_normal_user_copies_in_parts() {
         &["plan", "--close", "lists"],
         &["verify", "source", "target"],
     ] {
-        let mut command = Command::new(&program);
-        let output = command.args(words).current_dir(at).uid(65_534).gid(65_534).output().unwrap();
-        assert!(output.status.success(), "{words:?}: {}", said(&output));
+        user.succeeds(words);
     }
 }
 
