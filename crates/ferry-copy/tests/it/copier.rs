@@ -1,17 +1,17 @@
 //! Entries that a caller chooses: replaced whole or not at all, and only if they are the files that it saw.
 
-use std::num::NonZeroU8;
+mod ranges;
+mod turns;
+
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use ferry_copy::{
-    Algorithm, Copier, Digest, FailureKind, Gate, Observer, Pair, Progress, Settings, Sides, Start, Verb,
-    hash_file,
+    Algorithm, Copier, Digest, FailureKind, Observer, Pair, Progress, Settings, Sides, Start, Verb,
 };
 use ferry_io::sim::Fault;
 use ferry_io::sim::{World, differences};
-use ferry_io::{Errno, Io, Name, OpenHow, Operation, Stat, Time, Times};
+use ferry_io::{Errno, Io, Name, Operation, Stat, Time, Times};
 
 use crate::simulation::{EXT4, world};
 use crate::told::{Told, for_seeds};
@@ -112,85 +112,6 @@ fn entries_of_any_kind_replace_one_another() {
         target.values_mut().for_each(|node| drop(node.xattrs.remove(c"system.posix_acl_access")));
         assert_eq!(differences(&world.model("source"), &target), Vec::<String>::new());
         assert_eq!(world.get("target/other").unwrap().links, 2);
-    });
-}
-
-/// Returns a gate beside programs that always wait for I/O.
-fn beside_others() -> Arc<Gate> {
-    let begun = OnceLock::new();
-    Arc::new(Gate::new(NonZeroU8::MIN, move || {
-        let now = ferry_io::now();
-        Some([now.saturating_duration_since(*begun.get_or_init(|| now)); 3])
-    }))
-}
-
-#[test]
-fn a_run_takes_turns_with_others_that_always_wait() {
-    for_seeds(20, |seed| {
-        let (world, io) = world(seed);
-        trees(&world);
-        let gate = beside_others();
-        let settings = Settings { gate: Some(Arc::clone(&gate)), ..Settings::default() };
-        let (elapsed, told) = acting_with(&world, &io, settings, async |copier, pair, _| {
-            let begun = ferry_io::now();
-            for entry in ["file", "link", "other", "third", "added"] {
-                copy(copier, pair, entry).await.unwrap();
-            }
-            ferry_io::now() - begun
-        });
-        assert!(told.failures().is_empty(), "{:?}", told.failures());
-        assert_eq!(world.get("target/file").unwrap().content, world.get("source/file").unwrap().content);
-        let pauses = gate.pauses();
-        assert!(pauses.count > 0 && pauses.time <= elapsed, "seed {seed}: {pauses:?} in {elapsed:?}");
-        assert!(elapsed >= Duration::from_millis(1_950), "seed {seed}: {elapsed:?}");
-    });
-}
-
-#[test]
-fn a_run_that_pauses_ends_when_it_is_stopped() {
-    const HALF: Duration = Duration::from_millis(500);
-    for_seeds(20, |seed| {
-        let (world, io) = world(seed);
-        trees(&world);
-        let gate = beside_others();
-        let settings = Settings { gate: Some(Arc::clone(&gate)), ..Settings::default() };
-        let ((ended, elapsed), _) = acting_with(&world, &io, settings, async |copier, pair, io| {
-            let begun = ferry_io::now();
-            let stop = async {
-                ferry_io::sleep(HALF).await.ok();
-                io.stop();
-                Ok::<(), ()>(())
-            };
-            let looked = async { Ok(copier.look(pair, &name("file")).await) };
-            let ended = ferry_io::both(stop, looked).await;
-            (ended, ferry_io::now() - begun)
-        });
-        let is_cancelled =
-            matches!(&ended, Ok(((), Err(FailureKind::Io { error, .. }))) if error.is_cancelled());
-        assert!(is_cancelled && elapsed < HALF + Duration::from_millis(50), "seed {seed}: {elapsed:?}");
-        assert_eq!(gate.pauses().count, 1, "seed {seed}");
-    });
-}
-
-#[test]
-fn hashing_a_file_takes_turns_with_others_that_always_wait() {
-    for_seeds(5, |seed| {
-        let (world, io) = world(seed);
-        trees(&world);
-        let hash = async |io: &Io, gate: Option<&Gate>| {
-            let dir = io.open_dir("/source".as_ref()).unwrap();
-            let file = dir.open(&name("file"), OpenHow::read()).await.unwrap();
-            let seen = file.stat().await.unwrap();
-            let begun = ferry_io::now();
-            let digest = hash_file((io, gate), &file, &seen, Algorithm::Blake3).await.unwrap().unwrap();
-            (digest, ferry_io::now() - begun)
-        };
-        acting(&world, &io, async |_, _, io| {
-            let (digest, alone) = hash(io, None).await;
-            let (same, elapsed) = hash(io, Some(&*beside_others())).await;
-            assert_eq!(digest, same);
-            assert!(elapsed > alone + Duration::from_millis(1_900), "seed {seed}: {alone:?}, {elapsed:?}");
-        });
     });
 }
 
@@ -579,56 +500,6 @@ fn a_file_of_a_new_folder_is_copied_as_it_is_then() {
         assert!(told.failures().is_empty(), "{:?}", told.failures());
         let copied = world.get("target/outer/inner/file").unwrap();
         assert_eq!(copied.content, world.get("source/outer/inner/file").unwrap().content);
-    });
-}
-
-#[test]
-fn ranges_in_any_order_make_the_whole_file_and_its_name_comes_last() {
-    const RANGE: u64 = 70_000;
-    for_seeds(40, |seed| {
-        let (world, io) = world(seed);
-        let bytes: Vec<u8> = (0..=250).cycle().take(400_001).collect();
-        world.folder("source").file("source/large", &bytes).folder("target");
-        later(&world, "source/large");
-        let ((), told) = acting(&world, &io, async |copier, pair, _| {
-            let (large, part) = (name("large"), name(".part"));
-            let (source, _) = both(copier, pair, "large").await;
-            let mut starts: Vec<u64> = (0..source.size).step_by(70_000).collect();
-            starts.rotate_left(usize::try_from(seed % 5).unwrap());
-            let missing = copier.copy_range(pair, (&large, &part), &source, 0..RANGE).await;
-            assert!(missing.is_err(), "nobody has made the part, or somebody has removed it with its ranges");
-            copier.begin_ranges(pair, &part).await.unwrap();
-            for start in starts {
-                let range = start..source.size.min(start + RANGE);
-                copier.copy_range(pair, (&large, &part), &source, range).await.unwrap();
-                assert_eq!(world.get("target/large"), None, "it has its name before it is whole");
-            }
-            let sides = Sides { source: &source, target: None };
-            copier.end_ranges(pair, (&large, &part), sides).await.unwrap();
-        });
-        assert!(told.failures().is_empty(), "{:?}", told.failures());
-        let mut target = world.model("target");
-        target.values_mut().for_each(|node| drop(node.xattrs.remove(c"system.posix_acl_access")));
-        assert_eq!(differences(&world.model("source"), &target), Vec::<String>::new());
-    });
-}
-
-#[test]
-fn a_range_of_a_source_that_was_written_to_is_refused() {
-    for_seeds(10, |seed| {
-        let (world, io) = world(seed);
-        world.folder("source").file("source/large", &[1; 100_000]).folder("target");
-        let (refused, _) = acting(&world, &io, async |copier, pair, _| {
-            let (source, _) = both(copier, pair, "large").await;
-            write_later(&world, "source/large", b"changed");
-            let (large, part) = (name("large"), name(".part"));
-            copier.begin_ranges(pair, &part).await.unwrap();
-            let copied = copier.copy_range(pair, (&large, &part), &source, 0..100_000).await;
-            copier.drop_ranges(pair, &part).await.unwrap();
-            copied
-        });
-        assert!(matches!(refused, Err(FailureKind::Changed)), "{refused:?}");
-        assert!(world.model("target").len() <= 1, "the part is left");
     });
 }
 
