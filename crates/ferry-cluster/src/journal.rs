@@ -8,7 +8,7 @@ use crate::message::{Line, Settings};
 use crate::text::Text;
 
 /// Version of the format.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 /// Hexadecimal digits of a checksum.
 const DIGITS: usize = 16;
 
@@ -18,6 +18,8 @@ const DIGITS: usize = 16;
 pub struct Header {
     /// Version of the format.
     format: u32,
+    /// Name of the task. Another task on the same trees can't go on with what this one has done.
+    pub task: Text,
     /// The source folder.
     pub source: Text,
     /// The target folder.
@@ -36,8 +38,8 @@ pub struct Damaged;
 impl Header {
     /// Returns the header of a job.
     #[must_use]
-    pub fn new(source: Text, target: Text, identity: (u64, u64), settings: Settings) -> Self {
-        Self { format: FORMAT, source, target, identity, settings }
+    pub fn new(task: &str, (source, target): (Text, Text), identity: (u64, u64), settings: Settings) -> Self {
+        Self { format: FORMAT, task: task.into(), source, target, identity, settings }
     }
 }
 
@@ -141,7 +143,7 @@ mod tests {
 
     #[test]
     fn a_header_of_another_format_is_refused() {
-        let header = Header::new("a".into(), "b".into(), (1, 2), Settings::new(4));
+        let header = Header::new("cp", ("a".into(), "b".into()), (1, 2), Settings::new(4));
         assert_eq!(parse_header(&write_header(&header).unwrap()), Ok(header.clone()));
         let other = Header { format: FORMAT + 1, ..header };
         assert_eq!(parse_header(&write_header(&other).unwrap()), Err(Damaged));

@@ -65,6 +65,8 @@ pub struct Settings {
     pub fsync: bool,
     /// Each file is read back from its device, and compared with its source, before it gets its name.
     pub verify: bool,
+    /// Each file gets its name only when it is complete, unless it is overwritten in place.
+    pub atomic: bool,
     /// Comparison of parts with their sources. Without it, and in place, none are left or gone on with.
     pub resume: Option<Resume>,
     /// Set if [`Observer::hashed`] is called for each regular file.
@@ -136,7 +138,7 @@ impl Copier {
             fsync: settings.fsync,
             verify: settings.verify,
             resume: settings.resume.filter(|_| !settings.in_place),
-            atomic: settings.verify && !settings.in_place,
+            atomic: settings.verify && !settings.in_place || settings.atomic,
             digest: settings.digest,
             bandwidth: settings.bandwidth,
             ..Options::default()

@@ -158,7 +158,7 @@ mod tests {
     fn a_journal_that_was_cut_off_goes_on_after_its_last_whole_line() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("journal");
-        let header = Header::new("a".into(), "b".into(), (1, 2), Settings::new(3));
+        let header = Header::new("cp", ("a".into(), "b".into()), (1, 2), Settings::new(3));
         let Found { mut journal, header: found } = Journal::open(&path, false, true).unwrap();
         assert_eq!(found, None);
         journal.begin(&header).unwrap();

@@ -1,7 +1,7 @@
 //! `ferry-mpi`: copies, compares and syncs trees by the processes of an MPI job.
 //!
 //! Rank 0 grants leases and keeps the journal of a copy (`job.rs`). Every rank performs them: by the copier of `ferry-copy`
-//! (`perform.rs`), or by the comparison of `ferry-tree` (`compare.rs`). Who gets what, and what a kill costs, is decided by `ferry-cluster`.
+//! (`perform.rs`), or by the comparison of `ferry-tree` (`compare.rs`). `ferry-cluster` decides which rank gets what, and what a kill costs.
 //!
 //! The main thread of each process calls MPI and nothing else; a second thread performs leases. Rank 0 has one, too.
 
@@ -67,8 +67,9 @@ fn follow(wire: &mut Wire) {
         let mut is_quiet = true;
         for (_, message) in wire.receive() {
             is_quiet = false;
-            if let Ok(message) = serde_json::from_slice(&message) {
-                rank.pass(message);
+            match serde_json::from_slice(&message) {
+                Ok(message) => rank.pass(message),
+                Err(error) => wire.abort(&format!("a message of rank 0: {error}")),
             }
         }
         match rank.next() {

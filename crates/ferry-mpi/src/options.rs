@@ -118,7 +118,25 @@ impl Options {
 
 /// Reads the command line.
 pub(crate) fn parse() -> Result<Options, clap::Error> {
-    check(Options::try_parse()?)
+    parse_words(std::env::args_os().collect())
+}
+
+fn parse_words(words: Vec<OsString>) -> Result<Options, clap::Error> {
+    let mut options = Options::try_parse_from(&words)?;
+    if let Command::Verify(Verify { arguments, .. }) | Command::Sync(Sync { arguments, .. }) =
+        &mut options.command
+    {
+        keep_separator(&words, arguments);
+    }
+    check(options)
+}
+
+/// Restores a `--` before the arguments of ferry's command: clap has removed it.
+fn keep_separator(words: &[OsString], arguments: &mut Vec<OsString>) {
+    let before = words.len().checked_sub(arguments.len() + 1).and_then(|at| words.get(at));
+    if before.is_some_and(|word| word == "--") {
+        arguments.insert(0, "--".into());
+    }
 }
 
 fn check(options: Options) -> Result<Options, clap::Error> {
@@ -162,6 +180,27 @@ mod tests {
         assert_eq!(size("7"), Ok(7));
         for wrong in ["", "K", "0", "1KK", "-1", "99999999999T"] {
             assert!(size(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn arguments_of_the_command_are_passed_on_as_they_are() {
+        let arguments = |words: &[&str]| match parse_words(words.iter().map(OsString::from).collect()) {
+            Ok(Options {
+                command: Command::Sync(Sync { arguments, .. }) | Command::Verify(Verify { arguments, .. }),
+            }) => arguments,
+            other => panic!("{other:?}"),
+        };
+        for task in ["sync", "verify"] {
+            for passed in
+                [&["--", "-a", "b"][..], &["a", "--", "-b"], &["--delete", "--", "-a", "b"], &["-a", "b"]]
+            {
+                assert_eq!(
+                    arguments(&[&["ferry-mpi", task, "--lease", "5"], passed].concat()),
+                    passed,
+                    "{task}"
+                );
+            }
         }
     }
 

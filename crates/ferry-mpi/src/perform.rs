@@ -6,7 +6,8 @@
 //! reported only once the task is over. A task that a signal or a full filesystem has cut short is not reported, so that
 //! the next run repeats its lease.
 //!
-//! In a job that goes on, each entry is compared with its target first, and one that is complete stays.
+//! In a job that goes on, each entry is compared with its target first, and one that is complete stays. In a sync, every existing
+//! entry of the target stays as it is.
 
 mod entries;
 mod large;
@@ -15,6 +16,7 @@ mod way;
 
 use std::cell::{Cell, RefCell};
 use std::num::NonZeroUsize;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
@@ -33,13 +35,22 @@ const ATTEMPTS: u32 = 50;
 /// Time between them.
 const RETRY: Duration = Duration::from_millis(100);
 
+/// Settings of a copy.
+pub(crate) struct Here {
+    /// Set if what a lease has written is made durable before its report.
+    pub(crate) fsync: bool,
+    /// Inode numbers of SOURCE and TARGET on rank 0.
+    pub(crate) identity: (u64, u64),
+    pub(crate) workers: NonZeroUsize,
+}
+
 /// Performs leases until the job ends.
 ///
 /// # Errors
 /// A message, if the job can't be begun here.
 pub(crate) fn run(
     setup: &Setup,
-    (fsync, workers): (bool, NonZeroUsize),
+    Here { fsync, identity, workers }: Here,
     inbox: &Receiver<ToRank>,
     outbox: &Sender<ToCoordinator>,
 ) -> Result<(), String> {
@@ -51,7 +62,7 @@ pub(crate) fn run(
         let settings = Settings { fsync, ..Settings::default() };
         let observer = Arc::new(Collecting(Arc::clone(&failures)));
         let copier = Copier::new(io.clone(), settings, Arc::new(Progress::default()), observer);
-        let root = open(&io, &copier, setup).await?;
+        let root = open(&io, &copier, setup, identity).await?;
         let (source, target) =
             copier.folders(&root).await.map_err(|kind| format!("cannot open the directories: {kind:?}"))?;
         let device =
@@ -62,7 +73,7 @@ pub(crate) fn run(
             copier: &copier,
             setup,
             fsync,
-            way: Way::new(&copier, root),
+            way: Way::new(&copier, root, setup.keeps_existing()),
             talk: Talk::new(inbox, outbox),
             failures,
             spent: Cell::new(0),
@@ -89,21 +100,24 @@ pub(crate) fn run(
     }
 }
 
-/// Opens both roots.
-async fn open(io: &Io, copier: &Copier, setup: &Setup) -> Result<Pair, String> {
+/// Opens both roots, which have to be those of rank 0.
+async fn open(io: &Io, copier: &Copier, setup: &Setup, identity: (u64, u64)) -> Result<Pair, String> {
     let paths = Paths::new();
     let (source_path, target_path) = (setup.source(), setup.target());
-    let cannot = |path: &std::path::Path, error: &ferry_io::Error| {
-        format!("cannot open directory '{}': {}", path.display(), error.cause)
+    let opened = async |path: &Path, inode: u64| {
+        let cannot =
+            |error: ferry_io::Error| format!("cannot open directory '{}': {}", path.display(), error.cause);
+        let dir = io.folder(&paths, path).map_err(cannot)?;
+        let is_same = dir.stat().await.map_err(cannot)?.inode == inode;
+        let other = || format!("'{}' is another directory here than on rank 0", path.display());
+        if is_same { Ok(dir) } else { Err(other()) }
     };
-    let source = io.folder(&paths, &source_path).map_err(|error| cannot(&source_path, &error))?;
+    let source = opened(&source_path, identity.0).await?;
     let mut attempt = 1;
     let target = loop {
-        match io.folder(&paths, &target_path) {
+        match opened(&target_path, identity.1).await {
             Ok(target) => break target,
-            Err(error) if attempt == ATTEMPTS || ferry_io::sleep(RETRY).await.is_err() => {
-                return Err(cannot(&target_path, &error));
-            }
+            Err(why) if attempt == ATTEMPTS || ferry_io::sleep(RETRY).await.is_err() => return Err(why),
             Err(_) => attempt += 1,
         }
     };
@@ -291,7 +305,7 @@ impl Rank<'_> {
     /// Sets the attributes of a folder in which everything is done.
     async fn finish(&self, path: &Text) {
         let clear = async |pair: &Pair| {
-            if self.setup.compares()
+            if self.setup.is_resumed
                 && !pair.is_new()
                 && let Err(kind) = self.copier.clear_hidden(pair).await
             {

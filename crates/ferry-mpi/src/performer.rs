@@ -30,7 +30,10 @@ impl Performer {
         let (outbox, from) = mpsc::channel();
         std::thread::spawn(move || {
             let run = AssertUnwindSafe(|| match &setup.task {
-                Task::Copy { fsync, .. } => perform::run(&setup, (*fsync, workers), &inbox, &outbox),
+                Task::Copy { fsync, identity, .. } => {
+                    let here = perform::Here { fsync: *fsync, identity: *identity, workers };
+                    perform::run(&setup, here, &inbox, &outbox)
+                }
                 Task::Compare(options) => compare::run(&setup, options, &inbox, &outbox),
             });
             let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();

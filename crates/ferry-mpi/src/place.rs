@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::failures::cannot;
 use crate::options::Copy;
-use crate::setup::text;
+use crate::setup::{Existing, text};
 
 /// Paths of a job, absolute.
 #[derive(Debug, PartialEq, Eq)]
@@ -44,7 +44,8 @@ pub(crate) fn find(options: &Copy) -> Result<Place, String> {
 fn is_begun(target: &Path, options: &Copy) -> bool {
     let journal = options.journaling.journal.clone().or_else(|| beside(target));
     let header = journal.and_then(|journal| crate::journal::header(&journal));
-    header.is_some_and(|header| header.target == text(target))
+    let task = Existing::Replaced.task().as_bytes();
+    header.is_some_and(|header| header.target == text(target) && header.task.as_bytes() == task)
 }
 
 fn beside(target: &Path) -> Option<PathBuf> {
@@ -99,10 +100,15 @@ mod tests {
         assert_eq!(target("-a"), path("target/source"));
         assert_eq!(target("-aT"), path("target"));
         let settings = ferry_cluster::Settings::new(1);
-        let (source, copy) = (text(&path("source")), text(&path("target")));
-        let header = ferry_cluster::Header::new(source, copy, (0, 0), settings);
-        let journal = Journal::open(&path(".target.ferry-mpi"), false, false).map(|found| found.journal);
-        journal.unwrap().begin(&header).unwrap();
+        let journal = |task: &str| {
+            let paths = (text(&path("source")), text(&path("target")));
+            let header = ferry_cluster::Header::new(task, paths, (0, 0), settings);
+            let journal = Journal::open(&path(".target.ferry-mpi"), true, false).map(|found| found.journal);
+            journal.unwrap().begin(&header).unwrap();
+        };
+        journal("sync");
+        assert_eq!(target("-a"), path("target/source"), "it is that of a sync");
+        journal("cp");
         assert_eq!(target("-a"), path("target"), "it goes on");
     }
 

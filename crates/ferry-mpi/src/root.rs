@@ -66,11 +66,12 @@ fn begin(copy: &Copy, existing: Existing, ranks: u32) -> Result<(Setup, Coordina
     let is_resumed = header.is_some();
     let settings = match header {
         Some(header) => {
-            if header.source != text(&source)
-                || header.target != text(&target)
+            let is_same = (&header.source, &header.target) == (&text(&source), &text(&target));
+            if header.task.as_bytes() != existing.task().as_bytes()
+                || !is_same
                 || header.identity.0 != identity.0
             {
-                return Err("the journal is that of another copy: see --restart and --journal".to_owned());
+                return Err("the journal is that of another job: see --restart and --journal".to_owned());
             }
             if is_new || header.identity.1 != identity.1 {
                 if is_new {
@@ -84,7 +85,8 @@ fn begin(copy: &Copy, existing: Existing, ranks: u32) -> Result<(Setup, Coordina
         }
         None => {
             let settings = settings(copy, ranks, &target)?;
-            journal.begin(&Header::new(text(&source), text(&target), identity, settings))?;
+            let paths = (text(&source), text(&target));
+            journal.begin(&Header::new(existing.task(), paths, identity, settings))?;
             settings
         }
     };
@@ -97,7 +99,8 @@ fn begin(copy: &Copy, existing: Existing, ranks: u32) -> Result<(Setup, Coordina
         journal.add(&Line::Resumed)?;
     }
     coordinator.begin();
-    let mut setup = Setup::new(&source, &target, Task::Copy { fsync: copy.fsync, existing }, settings);
+    let task = Task::Copy { fsync: copy.fsync, existing, identity };
+    let mut setup = Setup::new(&source, &target, task, settings);
     (setup.is_resumed, setup.is_new) = (is_resumed, is_new && !is_resumed);
     Ok((setup, coordinator, journal))
 }
@@ -229,14 +232,18 @@ mod tests {
         for source in ["one", "other"] {
             fs::create_dir(path(source)).unwrap();
         }
-        let begun = |source: &str, more: &[&str]| {
+        let copy = |source: &str, more: &[&str]| {
             let arguments = ["ferry-mpi", "cp", "-aT"].iter().chain(more).map(std::ffi::OsString::from);
             let arguments = arguments.chain([path(source).into(), path("target").into()]);
-            let options = <crate::options::Options as clap::Parser>::try_parse_from(arguments).unwrap();
-            begin(options.copy(), Existing::Replaced, 2).map(|(setup, ..)| setup.is_resumed)
+            <crate::options::Options as clap::Parser>::try_parse_from(arguments).unwrap()
+        };
+        let begun = |source: &str, more: &[&str]| {
+            begin(copy(source, more).copy(), Existing::Replaced, 2).map(|(setup, ..)| setup.is_resumed)
         };
         assert_eq!(begun("one", &[]), Ok(false));
-        assert!(begun("other", &[]).is_err_and(|why| why.contains("another copy")));
+        let sync = begin(copy("one", &[]).copy(), Existing::Kept, 2).map(|(setup, ..)| setup.is_resumed);
+        assert!(sync.is_err_and(|why| why.contains("another job")), "a sync finds less done than a copy");
+        assert!(begun("other", &[]).is_err_and(|why| why.contains("another job")));
         assert_eq!(begun("other", &["--restart"]), Ok(false));
     }
 }

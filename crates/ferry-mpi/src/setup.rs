@@ -8,8 +8,10 @@ use ferry_cluster::{Settings, Text};
 use ferry_tree::compare::Options;
 use serde::{Deserialize, Serialize};
 
-/// The folder in which `ferry sync` keeps what it has deleted, on both sides.
+/// Folder in which `ferry sync` keeps what it has deleted, at the top of both sides.
 const TRASH: &[u8] = b".ferry-trash";
+/// File that marks a trash.
+pub(crate) const MARK: &[u8] = b".ferry-is-trash";
 
 /// Task of a job.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -18,6 +20,8 @@ pub(crate) enum Task {
         /// Set if what a lease has written is made durable before its report.
         fsync: bool,
         existing: Existing,
+        /// Inode numbers of the source folder and of the target folder.
+        identity: (u64, u64),
     },
     Compare(Options),
 }
@@ -25,12 +29,20 @@ pub(crate) enum Task {
 /// Fate of existing entries of a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Existing {
-    /// They are replaced.
+    /// They are replaced. In a job that goes on, complete ones stay.
     Replaced,
-    /// They are replaced unless they are complete.
-    Compared,
-    /// They stay.
+    /// They stay, with their attributes.
     Kept,
+}
+
+impl Existing {
+    /// Returns the name of the task, by which its journal is known.
+    pub(crate) fn task(self) -> &'static str {
+        match self {
+            Self::Replaced => "cp",
+            Self::Kept => "sync",
+        }
+    }
 }
 
 /// A job.
@@ -59,9 +71,9 @@ impl Setup {
         }
     }
 
-    /// Returns true if each entry is compared with its target first, and one that is complete stays.
+    /// Returns true if an existing target may stay.
     pub(crate) fn compares(&self) -> bool {
-        self.is_resumed || self.existing() != Existing::Replaced
+        self.is_resumed || self.keeps_existing()
     }
 
     /// Returns true if existing entries of the target stay.
@@ -69,9 +81,14 @@ impl Setup {
         self.existing() == Existing::Kept
     }
 
-    /// Returns true if the entry of this name in this folder takes no part in a sync: a trash.
+    /// Returns true if files with several names are left to `ferry sync`: one of their names may exist.
+    pub(crate) fn leaves_linked(&self) -> bool {
+        self.keeps_existing() && !self.is_new
+    }
+
+    /// Returns true if the entry of this name in this folder takes no part in a sync: a trash, or the mark of one.
     pub(crate) fn leaves_out(&self, folder: &Text, name: &[u8]) -> bool {
-        self.existing() != Existing::Replaced && folder.is_empty() && name == TRASH
+        self.keeps_existing() && folder.is_empty() && [TRASH, MARK].contains(&name)
     }
 
     pub(crate) fn source(&self) -> PathBuf {

@@ -100,7 +100,11 @@ impl Told<'_> {
         ranges.into_iter().for_each(tell);
         match stopped {
             _ if self.is_damaged.get() => return Err("not all was compared".to_owned()),
-            None => joined.finish_links().into_iter().for_each(tell),
+            None => {
+                joined.finish_links().into_iter().for_each(tell);
+                // A signal that came too late to stop anything is reported all the same.
+                self.is_interrupted.set(self.progress.is_stopped());
+            }
             // Not all names of linked files were found.
             Some(Stop::Interrupted) => {
                 self.progress.stop();

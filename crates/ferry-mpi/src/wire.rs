@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::time::Duration;
 
 use mpi::point_to_point::MatchedReceiveVec as _;
 use mpi::request;
@@ -14,13 +15,16 @@ use mpi::traits::{Communicator as _, Destination as _, Root as _, Source as _};
 use serde::Serialize;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
+use crate::failures::complain;
 use crate::setup::Setup;
-use crate::talk::PAUSE;
 
 /// Tag of all messages but the last one.
 const TAG: i32 = 17;
 /// Tag of the last message.
 const LAST: i32 = 18;
+
+/// Time between two looks for the end of rank 0's part, which may take hours.
+const DISMISSAL: Duration = Duration::from_millis(10);
 
 /// The processes of the job.
 pub(crate) struct Wire {
@@ -70,7 +74,14 @@ impl Wire {
         root.broadcast_into(&mut size);
         let mut bytes = vec![0_u8; usize::try_from(size).ok().filter(|size| *size > 0)?];
         root.broadcast_into(&mut bytes[..]);
-        serde_json::from_slice(&bytes).ok()
+        serde_json::from_slice(&bytes)
+            .map_or_else(|error| self.abort(&format!("the job of rank 0: {error}")), Some)
+    }
+
+    /// Ends all processes: this one can't take part, and the others would wait for it for ever.
+    pub(crate) fn abort(&self, why: &str) -> ! {
+        complain(&format!("rank {}: {why}; do all machines have the same ferry-mpi?", self.world.rank()));
+        self.world.abort(1)
     }
 
     /// Tells all others that rank 0 has done its part.
@@ -93,7 +104,7 @@ impl Wire {
                 last.matched_receive_vec::<u8>();
                 return;
             }
-            std::thread::sleep(PAUSE);
+            std::thread::sleep(DISMISSAL);
         }
     }
 

@@ -27,7 +27,7 @@ pub use decide::{Comparison, Reason};
 pub use list::{BadList, List};
 pub use perform::Done;
 pub use request::{Acting, Disposal, Explain, MaxDelete, Refused, Request, Surroundings, Totals, Use};
-pub use run::{apply, run};
+pub use run::{apply, check, run};
 pub use select::{BadPattern, Rule, Selection};
 pub use undo::{target_of, undo};
 

@@ -39,6 +39,27 @@ pub fn run(request: &Request, to: Use, surroundings: &Surroundings<'_>) -> Resul
     totals.map(|totals| Totals { io, ..totals })
 }
 
+/// Refuses the trees that [`run`] refuses before it changes anything.
+///
+/// # Errors
+/// [`Refused`]
+pub fn check(request: &Request, io: &ferry_io::Options) -> Result<(), Refused> {
+    let checked = ferry_io::run(io, async |io: Io| {
+        let roots = open(&io, request).await?;
+        roots.list(&request.target).await
+    });
+    checked?.0
+}
+
+/// Opens both roots, unless the request is refused.
+async fn open(io: &Io, request: &Request) -> Result<Roots, Refused> {
+    let roots = Roots::open(io, &request.source, &request.target).await?;
+    if request.deletes && !request.allows_empty && roots.is_source_empty().await? {
+        return Err(Refused::Empty { source_path: request.source.clone() });
+    }
+    Ok(roots)
+}
+
 async fn sync(
     io: &Io,
     request: &Request,
@@ -46,10 +67,7 @@ async fn sync(
     surroundings: &Surroundings<'_>,
 ) -> Result<Totals, Refused> {
     let performs = matches!(to, Use::Perform);
-    let mut roots = Roots::open(io, &request.source, &request.target).await?;
-    if request.deletes && !request.allows_empty && roots.is_source_empty().await? {
-        return Err(Refused::Empty { source_path: request.source.clone() });
-    }
+    let mut roots = open(io, request).await?;
     let selector = Selector::new(request.selection.clone())?;
     if performs {
         roots.make_target(&request.target).await?;
@@ -110,7 +128,8 @@ async fn sync(
                 Comparison::Content => Resume::Content,
                 Comparison::SizeAndTime | Comparison::Size => Resume::Identity,
             };
-            let stage = Stage { io, roots: &roots, acting: &request.acting, resume, surroundings };
+            let atomic = request.keeps_newer;
+            let stage = Stage { io, roots: &roots, acting: &request.acting, atomic, resume, surroundings };
             let paths = (request.source.clone(), request.target.clone());
             stage.perform(paths, whole_trees, async |sink| planning.run(sink).await).await
         }
@@ -176,6 +195,8 @@ struct Stage<'a> {
     io: &'a Io,
     roots: &'a Roots,
     acting: &'a Acting,
+    /// Set if a file gets its name only when it is complete: one that a kill leaves incomplete would count as newer.
+    atomic: bool,
     /// Comparison of what an interrupted run has copied of large files.
     resume: Resume,
     surroundings: &'a Surroundings<'a>,
@@ -193,7 +214,8 @@ impl Stage<'_> {
         let Acting { in_place, fsync, verify, bandwidth, .. } = *self.acting;
         let (resume, gate) = (Some(self.resume), gate.clone());
         let digest = manifest.as_ref().map(|manifest| manifest.algorithm());
-        let settings = Settings { in_place, fsync, verify, resume, digest, bandwidth, gate };
+        let atomic = self.atomic;
+        let settings = Settings { in_place, fsync, verify, atomic, resume, digest, bandwidth, gate };
         let observer = match manifest {
             Some(manifest) => {
                 let (inner, manifest) = (Arc::clone(observer), Arc::clone(manifest));
@@ -267,7 +289,8 @@ pub fn apply(plan: &File, acting: &Acting, surroundings: &Surroundings<'_>) -> R
             let mut roots = Roots::open(&io, &source, &target).await?;
             roots.refuse_others(header.source_root, header.target_root, &target).await?;
             roots.make_target(&target).await?;
-            let stage = Stage { io: &io, roots: &roots, acting, resume: Resume::Identity, surroundings };
+            let (atomic, resume) = (false, Resume::Identity);
+            let stage = Stage { io: &io, roots: &roots, acting, atomic, resume, surroundings };
             stage
                 .perform((source.clone(), target.clone()), false, async |sink| {
                     outlet::pass_on(&mut reader, sink).await.map(|()| Ended::default())

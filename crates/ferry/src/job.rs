@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 
 use ferry_copy::{Failure, Item, Make, Observer, Summary};
 use ferry_sync::plan::{Action, Verb};
-use ferry_sync::{Acting, Comparison, Disposal, Request, Selection, Surroundings, Totals};
+use ferry_sync::{Acting, Disposal, MaxDelete, Request, Selection, Surroundings, Totals};
 use ferry_tree::compare;
 
 use crate::arguments::{CommandError, Parsed, Usage};
@@ -186,26 +186,30 @@ pub fn unread(error: &ferry_tree::Error) -> String {
     verify::unread(error)
 }
 
-/// The copying that `ferry sync` does, for a program that does a part of it before.
+/// The copying that `ferry sync` does, for a program that does a part of it before: the entries that the target lacks.
 #[derive(Debug, PartialEq, Eq)]
 pub struct SyncCopies {
-    /// The source.
+    /// The source, without links in its path.
     pub source: PathBuf,
-    /// The target.
+    /// The target, without links in its path.
     pub target: PathBuf,
-    /// Set if an entry of the target with another size or time may be replaced at once: it neither goes to a trash nor stays.
-    pub replaces: bool,
     /// Set if everything is made durable.
     pub fsync: bool,
+    /// Set if the number of deletions is bound by that of the target's entries. Those that were copied before would count.
+    pub counts_entries: bool,
 }
 
 /// Returns the copying that `ferry sync` with the arguments after its name does.
 ///
 /// # Errors
-/// The option by which `ferry sync` alone has to do all of it, or `None` if it will refuse the arguments or print its help.
+/// The option by which `ferry sync` alone has to do all of it, or `None` if it will refuse the arguments or the trees, or print
+/// its help.
 pub fn sync_copies(arguments: &[OsString]) -> Result<SyncCopies, Option<&'static str>> {
     let Ok(Parsed::Run(request)) = sync::parse(arguments) else { return Err(None) };
-    let sync::Request { task, acting, max_load, verbose, explain, events, .. } = *request;
+    if sync::is_refused(&request) {
+        return Err(None);
+    }
+    let sync::Request { task, acting, io, max_load, verbose, explain, events, .. } = *request;
     let (sync, output, list) = match task {
         Task::Sync(sync, output, list) => (sync, output, list),
         Task::Apply(_) => return Err(Some("--apply")),
@@ -216,6 +220,10 @@ pub fn sync_copies(arguments: &[OsString]) -> Result<SyncCopies, Option<&'static
         (matches!(output, Output::Plan(_)), "--plan"),
         (list.is_some(), "--files-from"),
         (sync.selection != Selection::default(), "a choice of entries"),
+        // A file that is incomplete after a kill would be newer than its source.
+        (sync.keeps_newer, "--newer"),
+        // It may be in one of the trees.
+        (matches!(acting.disposal, Disposal::Trash(Some(_))), "--trash=DIR"),
         (acting.bandwidth.is_some(), "--bwlimit"),
         (acting.time_limit.is_some(), "--time-limit"),
         (acting.verify, "--verify"),
@@ -227,9 +235,21 @@ pub fn sync_copies(arguments: &[OsString]) -> Result<SyncCopies, Option<&'static
     if let Some((_, option)) = alone.iter().find(|(is_given, _)| *is_given) {
         return Err(Some(option));
     }
-    let replaces = sync.comparison == Comparison::SizeAndTime
-        && !sync.keeps_newer
-        && !acting.in_place
-        && acting.disposal == Disposal::Remove;
-    Ok(SyncCopies { source: sync.source, target: sync.target, replaces, fsync: acting.fsync })
+    ferry_sync::check(&sync, &io).map_err(|_| None)?;
+    let counts_entries = sync.deletes && sync.max_delete == MaxDelete::Half;
+    let (Ok(source), Some(target)) = (sync.source.canonicalize(), without_links(&sync.target)) else {
+        return Err(None);
+    };
+    Ok(SyncCopies { source, target, fsync: acting.fsync, counts_entries })
+}
+
+/// Returns a path without links, of which the last name may be missing.
+fn without_links(path: &Path) -> Option<PathBuf> {
+    path.canonicalize().ok().or_else(|| {
+        if path.symlink_metadata().is_ok() {
+            return None;
+        }
+        let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        Some(above.canonicalize().ok()?.join(path.file_name()?))
+    })
 }

@@ -135,6 +135,11 @@ fn begin_events(request: &Request, wording: Wording) -> Result<Option<Arc<Events
     })
 }
 
+/// Returns true if the file of `--manifest` can't be made.
+pub(crate) fn is_refused(request: &Request) -> bool {
+    begin_manifest(request).is_err()
+}
+
 /// Begins the manifest that `--manifest` asks for.
 fn begin_manifest(request: &Request) -> Result<Option<Collected>, String> {
     let Some(wanted) = &request.manifest else { return Ok(None) };

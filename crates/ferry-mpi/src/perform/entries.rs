@@ -9,6 +9,7 @@ use ferry_copy::{FailureKind, Listing, Pair, Sides, is_complete};
 use ferry_io::{Entry, FileKind, Name, Stat, for_each};
 
 use super::Rank;
+use crate::setup::MARK;
 
 /// Names of a folder that are read before its listing is left open. Smaller folders are listed as a whole.
 const WHOLE: usize = 2048;
@@ -47,9 +48,21 @@ pub(super) fn part(name: &[u8], version: Version) -> Option<Name> {
 impl Rank<'_> {
     /// Makes and lists a folder, and copies what it holds.
     pub(super) async fn enter(&self, walk: &RefCell<Walk>, folder: usize, path: &Text) {
+        if self.is_marked_in_source(path).await {
+            walk.borrow_mut().finished(folder);
+            return;
+        }
         let Some((pair, listing)) = self.way.list(path).await else {
             walk.borrow_mut().finished(folder);
             return;
+        };
+        let listing = match self.is_left_alone(&pair, path).await {
+            Ok(false) => listing,
+            Ok(true) => {
+                walk.borrow_mut().finished(folder);
+                return;
+            }
+            Err(kind) => Err(kind),
         };
         let mut listing = match listing {
             Ok(listing) => listing,
@@ -71,6 +84,26 @@ impl Rank<'_> {
             self.listing.replace(Some(listing));
         }
         walk.borrow_mut().found(folder, found, is_whole);
+    }
+
+    /// Returns true for a folder of the source that a sync leaves to `ferry sync`: a trash, which it copies or passes over as a whole.
+    async fn is_marked_in_source(&self, path: &Text) -> bool {
+        match Name::new(MARK) {
+            Some(mark) if self.setup.keeps_existing() => self.way.source_holds(path, &mark).await,
+            _ => false,
+        }
+    }
+
+    /// Returns true for an existing folder of the target that a sync leaves to `ferry sync`: a trash, or a mount point, which may
+    /// be a part of the source.
+    async fn is_left_alone(&self, pair: &Pair, path: &Text) -> Result<bool, FailureKind> {
+        if !self.setup.keeps_existing() || pair.is_new() || path.is_empty() {
+            return Ok(false);
+        }
+        let (_, target) = self.copier.folders(pair).await?;
+        let Some(mark) = Name::new(MARK).filter(|_| !target.is_mount_root()) else { return Ok(true) };
+        let (_, target) = self.copier.look(pair, &mark).await?;
+        Ok(target.is_some())
     }
 
     fn count_folder(&self) {
@@ -185,6 +218,9 @@ impl Rank<'_> {
         if stat.kind == FileKind::Directory {
             found.folders.push(text(name));
         } else if stat.links > 1 {
+            if self.setup.leaves_linked() {
+                return Ok(());
+            }
             // Its owner copies it whole: no rank has made the part that ranges need.
             // Machines number the device of a network filesystem as they like.
             let device = if stat.device == self.device { 0 } else { stat.device };
@@ -234,7 +270,7 @@ impl Rank<'_> {
         self.copy_over(pair, name, &source, target.as_ref()).await.map(|()| None)
     }
 
-    /// Copies an entry to a target that may exist. In a job that goes on, and in a sync, a complete one stays.
+    /// Copies an entry to a target that may exist. In a job that goes on, a complete one stays; in a sync, any.
     pub(super) async fn copy_over(
         &self,
         pair: &Pair,
@@ -243,7 +279,11 @@ impl Rank<'_> {
         target: Option<&Stat>,
     ) -> Result<(), FailureKind> {
         match target {
-            Some(target) if self.setup.compares() && is_complete(source, target) => {
+            Some(_) if self.setup.keeps_existing() => {
+                self.kept.set(self.kept.get() + 1);
+                Ok(())
+            }
+            Some(target) if self.setup.is_resumed && is_complete(source, target) => {
                 self.kept.set(self.kept.get() + 1);
                 let differs = (target.mode, target.uid, target.gid) != (source.mode, source.uid, source.gid);
                 // A file that was killed before it got its last attributes has this mode.
@@ -253,7 +293,6 @@ impl Rank<'_> {
                 }
                 Ok(())
             }
-            Some(_) if self.setup.keeps_existing() => Ok(()),
             Some(target) if target.kind == FileKind::Directory => Err(FailureKind::FileOverDirectory),
             target => self.copier.copy(pair, name, Sides { source, target }).await,
         }

@@ -9,12 +9,19 @@ use super::Rank;
 impl Rank<'_> {
     /// Copies the first name of a file.
     pub(super) async fn copy_owner(&self, folder: &Text, name: &Text) -> bool {
+        if self.setup.leaves_linked() {
+            return true;
+        }
         let (Some(pair), Some(name)) = (self.way.go(folder).await, Name::new(name.as_bytes())) else {
             return false;
         };
         let copied = async {
             let (source, target) = self.copier.look(&pair, &name).await?;
             let source = source.ok_or(FailureKind::Changed)?;
+            if self.setup.keeps_existing() && target.is_some() {
+                // Another program has made it: the other names must not become links to it.
+                return Err(FailureKind::Changed);
+            }
             self.copy_over(&pair, &name, &source, target.as_ref()).await
         };
         let copied = copied.await;
@@ -23,6 +30,9 @@ impl Rank<'_> {
 
     /// Links a name to the copy of the first one.
     pub(super) async fn link(&self, first: (&Text, &Text), link: (&Text, &Text)) -> bool {
+        if self.setup.leaves_linked() {
+            return true;
+        }
         let (Some(first_name), Some(name)) = (Name::new(first.1.as_bytes()), Name::new(link.1.as_bytes()))
         else {
             return false;

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 
 use ferry_cluster::Text;
 use ferry_copy::{Copier, FailureKind, Listing, Pair};
-use ferry_io::Name;
+use ferry_io::{FileKind, Name, Stat};
 
 /// Folders kept open that no task uses.
 const KEPT: usize = 32;
@@ -23,6 +23,8 @@ const KEPT: usize = 32;
 /// The open folders.
 pub(super) struct Way<'a> {
     copier: &'a Copier,
+    /// Set if existing folders of the target stay as they are.
+    keeps_existing: bool,
     open: RefCell<HashMap<Text, Open>>,
     /// Number of uses so far.
     uses: Cell<u64>,
@@ -76,9 +78,49 @@ fn split(path: &Text) -> Option<(Text, &[u8])> {
 }
 
 impl<'a> Way<'a> {
-    pub(super) fn new(copier: &'a Copier, root: Pair) -> Self {
+    pub(super) fn new(copier: &'a Copier, root: Pair, keeps_existing: bool) -> Self {
         let root = Open { pair: root, users: 0, used: 0 };
-        Self { copier, open: RefCell::new(HashMap::from([(Text::default(), root)])), uses: Cell::new(0) }
+        let open = RefCell::new(HashMap::from([(Text::default(), root)]));
+        Self { copier, keeps_existing, open, uses: Cell::new(0) }
+    }
+
+    /// Opens a folder; it is made if the target lacks it. Returns `None` after a failure, which is reported, and for a folder that
+    /// is left to `ferry sync`.
+    async fn make(&self, above: &Pair, name: &Name) -> Option<Pair> {
+        if !self.keeps_existing {
+            return self.copier.make(above, name).await;
+        }
+        // Another rank may make it at the same time.
+        for _ in 0..2 {
+            let is_folder = |stat: &Stat| stat.kind == FileKind::Directory;
+            match self.copier.look(above, name).await {
+                Ok((Some(source), None)) if is_folder(&source) => {
+                    if let Some(pair) = self.copier.make_new(above, name).await {
+                        return Some(pair);
+                    }
+                }
+                Ok((Some(source), Some(target))) if is_folder(&source) && is_folder(&target) => {
+                    let entered = self.copier.enter(above, name).await;
+                    return entered.map_err(|kind| self.copier.fail(above, name, kind)).ok();
+                }
+                Ok(_) => return None,
+                Err(kind) => {
+                    self.copier.fail(above, name, kind);
+                    return None;
+                }
+            }
+        }
+        None
+    }
+
+    /// Returns true if the source folder of a path has an entry of this name. If that can't be found out, the folder can't be
+    /// entered either.
+    pub(super) async fn source_holds(&self, path: &Text, name: &Name) -> bool {
+        let Some((above, folder)) = split(path) else { return false };
+        let (Some(above), Some(folder)) = (self.go(&above).await, Name::new(folder)) else { return false };
+        let Ok((source, _)) = self.copier.folders(&above).await else { return false };
+        let Ok(source) = source.open_dir(&folder).await else { return false };
+        source.stat_entry(name, false).await.is_ok()
     }
 
     /// Goes to a folder. Returns `None` after a failure, which is reported.
@@ -98,7 +140,7 @@ impl<'a> Way<'a> {
             visit = match self.visit(&inner) {
                 Some(visit) => visit,
                 None => {
-                    let pair = self.copier.make(&visit, name).await?;
+                    let pair = self.make(&visit, name).await?;
                     self.add(visit, inner, pair).await
                 }
             };
@@ -118,11 +160,18 @@ impl<'a> Way<'a> {
         }
         let (above, name) = split(path)?;
         let above = self.go(&above).await?;
+        if self.keeps_existing {
+            let pair = self.make(&above, &Name::new(name)?).await?;
+            let visit = self.add(above, path.clone(), pair).await;
+            let listing = self.copier.list(&visit).await;
+            return Some((visit, listing));
+        }
         let (pair, listing) = self.copier.make_listed(&above, &Name::new(name)?).await?;
         Some((self.add(above, path.clone(), pair).await, Ok(listing)))
     }
 
-    /// Sets the attributes of a folder, and closes it. `before` comes first.
+    /// Sets the attributes of a folder, and closes it. `before` comes first. Where existing folders stay, only those get
+    /// attributes that this job has made.
     pub(super) async fn finish(&self, path: &Text, before: impl AsyncFnOnce(&Pair)) {
         self.leave_below(path).await;
         let (pair, _above) = match self.take(path) {
@@ -131,11 +180,15 @@ impl<'a> Way<'a> {
             None => {
                 let Some((above, name)) = split(path) else { return };
                 let (Some(above), Some(name)) = (self.go(&above).await, Name::new(name)) else { return };
-                let Some(pair) = self.copier.make(&above, &name).await else { return };
+                let Some(pair) = self.make(&above, &name).await else { return };
                 (pair, Some(above))
             }
         };
         before(&pair).await;
+        if self.keeps_existing && !pair.is_new() {
+            self.copier.finish_bare(pair).await;
+            return;
+        }
         pair.touch();
         self.copier.finish(pair).await;
     }

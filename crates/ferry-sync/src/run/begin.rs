@@ -65,6 +65,15 @@ impl Roots {
         Ok(())
     }
 
+    /// Refuses roots that can't be listed.
+    pub(super) async fn list(&self, target_path: &Path) -> Result<(), Refused> {
+        self.is_source_empty().await?;
+        let Some(target) = &self.target else { return Ok(()) };
+        let failed =
+            |error: ferry_io::Error| Refused::Open { path: target_path.to_owned(), cause: error.cause };
+        Walk::is_empty(target).await.map_err(failed).map(drop)
+    }
+
     pub(super) async fn is_source_empty(&self) -> Result<bool, Refused> {
         let path = self.source_path.clone();
         Walk::is_empty(&self.source).await.map_err(|error| Refused::Open { path, cause: error.cause })

@@ -237,6 +237,27 @@ fn after_an_interruption_at_any_call_the_next_run_ends_equal() {
     }
 }
 
+/// Regression: a kill left a new file incomplete, and later runs with `--newer` kept it, because it was newer than its source.
+#[test]
+fn files_that_must_not_be_newer_get_their_names_when_they_are_complete() {
+    for call in 0..200 {
+        let (world, io) = world(call);
+        world.meanwhile(call, |world| {
+            for name in ["new", "tree/file", "same/deep/changed"] {
+                let (source, target) =
+                    (world.get(format!("source/{name}")).unwrap(), world.get(format!("target/{name}")));
+                let is_whole = |target: Node| {
+                    target.content == source.content || target.times.modified <= source.times.modified
+                };
+                assert!(target.is_none_or(is_whole), "{name} is incomplete and newer");
+            }
+        });
+        let wanted = Request { keeps_newer: true, ..request(disposal(call)) };
+        let (_, failures) = run(&world, &io, &wanted);
+        assert!(failures.is_empty(), "{failures:?}");
+    }
+}
+
 #[test]
 fn after_calls_that_failed_the_next_run_ends_equal() {
     const FAULTS: [(Operation, Errno); 12] = [
