@@ -114,6 +114,10 @@ impl Examiner<'_> {
         if of_source.as_ref().or(of_target.as_ref()).is_some_and(is_trash) {
             return Ok(Judged::Settled(Examined::Trash));
         }
+        if of_target.as_ref().is_some_and(is_trash) {
+            // The source has an entry of its own at this path.
+            return Err(FailureKind::FileOverDirectory);
+        }
         if let Some(left_out) = left_out(&row.name, of_source.as_ref(), of_target.as_ref()) {
             return Ok(Judged::Settled(Examined::LeftOut(left_out)));
         }

@@ -57,6 +57,7 @@ mod remote;
 mod repeated;
 mod report;
 mod scene;
+mod screens;
 mod shared;
 mod shown;
 mod stress;

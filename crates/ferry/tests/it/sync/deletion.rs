@@ -109,6 +109,25 @@ fn a_trash_that_is_made_deep_in_the_target_is_not_deleted() {
     }
 }
 
+/// Regression: what the source has at the path of the trash was copied into it.
+#[test]
+fn an_entry_of_the_source_at_the_path_of_the_trash_is_reported() {
+    let memory = Filesystem::memory();
+    for name in ["bin", "folder/bin"] {
+        let pair = pair(&memory);
+        fs::create_dir_all(pair.path().join("source").join(name)).unwrap();
+        fs::write(pair.path().join("source").join(name).join("file"), b"of the source").unwrap();
+        for round in 0..2 {
+            let output = pair.sync(&["--delete", &format!("--trash=target/{name}")]);
+            assert_eq!(output.status.code(), Some(1), "{name}, round {round}: {}", said(&output));
+            assert!(said(&output).contains(&format!("target/{name}")), "{}", said(&output));
+            let trash = pair.path().join("target").join(name);
+            assert!(!trash.join("file").exists(), "{name}, round {round}");
+            assert_eq!(fs::read_dir(&trash).unwrap().count(), 1, "{name}, round {round}");
+        }
+    }
+}
+
 #[test]
 fn an_empty_source_deletes_nothing_unless_it_is_allowed_to() {
     let memory = Filesystem::memory();
