@@ -11,6 +11,7 @@ use ferry_lab::schedule::Progress;
 use ferry_lab::session::Observer;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::layout::wrapped;
 use crate::output::{Output, columns, lock};
 use crate::units::{clock, count};
 
@@ -90,7 +91,7 @@ impl Observer for ProgressLine<'_> {
     }
 
     fn note(&self, line: &str) {
-        self.output.error(line);
+        self.output.error(&wrapped("", line, 2, self.output.error_columns()));
     }
 }
 

@@ -10,32 +10,35 @@ use crate::scene::{FERRY, is_installed, skip, text};
 const WIDTHS: [usize; 3] = [40, 80, 200];
 
 /// Commands whose output is a text for people, and their exit code. They run one after another in one folder.
-const COMMANDS: [(&str, i32); 18] = [
-    ("ferry", 2),
-    ("ferry lab", 2),
-    ("ferry trace", 2),
-    ("ferry snyc", 2),
-    ("ferry cp --progres source copy", 2),
-    ("ferry cp -a --stats source copy", 0),
-    ("ferry cp -a --explain source explained", 0),
-    ("ferry cp -r missing source copy", 1),
-    ("ferry verify source copy", 0),
-    ("ferry verify source changed", 1),
-    ("ferry verify --all source changed", 1),
-    ("ferry sync --dry-run --delete source changed", 0),
-    ("ferry sync --delete source changed", 0),
-    ("ferry cp -r --trace recording source traced", 0),
-    ("ferry trace show recording", 0),
-    ("ferry trace diff recording recording", 0),
-    ("ferry lab run --runs 5 -- true -- true", 0),
-    ("ferry lab limits --quick --trees three --states warm", 3),
+const COMMANDS: [(&str, &[i32]); 18] = [
+    ("ferry", &[2]),
+    ("ferry lab", &[2]),
+    ("ferry trace", &[2]),
+    ("ferry snyc", &[2]),
+    ("ferry cp --progess source copy", &[1]),
+    ("ferry cp -a --stats source copy", &[0]),
+    ("ferry cp -a --explain source explained", &[0]),
+    ("ferry cp -r missing source copies", &[1]),
+    ("ferry verify source copy", &[0]),
+    ("ferry verify source changed", &[1]),
+    ("ferry verify --all source changed", &[1]),
+    ("ferry sync --dry-run --delete source changed", &[0]),
+    ("ferry sync --delete source changed", &[0]),
+    ("ferry cp -r --trace recording source traced", &[0]),
+    ("ferry trace show recording", &[0]),
+    ("ferry trace diff recording recording", &[0]),
+    // Whether such short runs are to be trusted depends on the machine.
+    ("ferry lab run --runs 5 -- true -- true", &[0, 3]),
+    ("ferry lab limits --quick --trees three --states warm", &[3]),
 ];
 
 fn make(place: &Path) {
     for folder in ["source/with a name of two words", "source/b", "changed"] {
         fs::create_dir_all(place.join(folder)).unwrap();
     }
-    for (name, content) in [("with a name of two words/one", "1"), ("b/two", "2"), ("three", "33"), ("four", "4")] {
+    for (name, content) in
+        [("with a name of two words/one", "1"), ("b/two", "2"), ("three", "33"), ("four", "4")]
+    {
         fs::write(place.join("source").join(name), content).unwrap();
     }
     for (name, content) in [("three", "changed"), ("five", "5")] {
@@ -51,7 +54,8 @@ fn on_terminal(place: &Path, line: &str, width: usize, variable: &str) -> (Strin
     script.args(["--quiet", "--return", "--command", &line, "/dev/null"]).current_dir(place);
     script.env("TERM", "xterm").env_remove("NO_COLOR").env_remove("COLUMNS").stdin(Stdio::null());
     let output = script.output().unwrap();
-    (text(&output.stdout).replace('\r', ""), output.status.code())
+    // A line of progress is drawn again from its beginning.
+    (text(&output.stdout).replace("\r\n", "\n").replace('\r', "\n"), output.status.code())
 }
 
 /// Removes the control sequences that set colours.
@@ -67,10 +71,11 @@ fn without_colours(shown: &str) -> String {
     plain
 }
 
-/// Returns the lines that are wider than the terminal, but for those that can't be broken.
+/// Returns the lines that are wider than the terminal. Messages and actions have a line for each path, which is never broken; nor
+/// is the command of a recording.
 fn too_wide(shown: &str, width: usize) -> Vec<&str> {
-    let is_wide = |line: &&str| line.chars().count() > width && line.split_whitespace().count() > 1;
-    shown.lines().filter(is_wide).collect()
+    let is_one = |line: &str| line.contains('\'') || line == "ferry cp -r --trace recording source traced";
+    shown.lines().filter(|line| line.trim_end().chars().count() > width && !is_one(line)).collect()
 }
 
 #[test]
@@ -83,10 +88,12 @@ fn texts_fit_the_terminal_and_have_colours_only_where_they_are_wanted() {
         for variable in ["SHOWN=1", "NO_COLOR=1"] {
             let place = tempfile::tempdir().unwrap();
             make(place.path());
-            for (line, code) in COMMANDS {
+            for (line, codes) in COMMANDS {
                 let (shown, found) = on_terminal(place.path(), line, width, variable);
                 let what = format!("{line:?} in {width} columns, {variable}");
-                if found != Some(code) || shown.trim().is_empty() && !line.starts_with("ferry cp -r --trace") {
+                if !found.is_some_and(|code| codes.contains(&code))
+                    || shown.trim().is_empty() && !line.starts_with("ferry cp -r --trace")
+                {
                     wrong.push(format!("{what}: exit code {found:?}\n{shown}"));
                 }
                 if variable == "NO_COLOR=1" && shown.contains("\x1b[1m") {
@@ -104,13 +111,14 @@ fn texts_fit_the_terminal_and_have_colours_only_where_they_are_wanted() {
 fn a_pipe_gets_no_control_sequences() {
     let place = tempfile::tempdir().unwrap();
     make(place.path());
-    for (line, code) in COMMANDS {
+    for (line, codes) in COMMANDS {
         let mut words = line.split_whitespace();
         words.next();
         let mut command = Command::new(FERRY);
         command.args(words).current_dir(place.path()).env("TERM", "xterm").env_remove("NO_COLOR");
         let output = command.output().unwrap();
-        assert_eq!(output.status.code(), Some(code), "{line}: {}", text(&output.stderr));
+        let is_expected = output.status.code().is_some_and(|code| codes.contains(&code));
+        assert!(is_expected, "{line}: {:?}: {}", output.status, text(&output.stderr));
         for stream in [&output.stdout, &output.stderr] {
             assert!(!stream.contains(&b'\x1b') && !stream.contains(&b'\r'), "{line}: {}", text(stream));
         }
