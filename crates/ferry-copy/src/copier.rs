@@ -138,7 +138,7 @@ impl Copier {
             fsync: settings.fsync,
             verify: settings.verify,
             resume: settings.resume.filter(|_| !settings.in_place),
-            atomic: settings.verify && !settings.in_place || settings.atomic,
+            atomic: settings.atomic || settings.verify && !settings.in_place,
             digest: settings.digest,
             bandwidth: settings.bandwidth,
             ..Options::default()

@@ -1,7 +1,8 @@
 //! `ferry-mpi`: copies, compares and syncs trees by the processes of an MPI job.
 //!
 //! Rank 0 grants leases and keeps the journal of a copy (`job.rs`). Every rank performs them: by the copier of `ferry-copy`
-//! (`perform.rs`), or by the comparison of `ferry-tree` (`compare.rs`). `ferry-cluster` decides which rank gets what, and what a kill costs.
+//! (`perform.rs`), or by the comparison of `ferry-tree` (`compare.rs`). `ferry-cluster` decides which rank gets what, and what a kill
+//! costs.
 //!
 //! The main thread of each process calls MPI and nothing else; a second thread performs leases. Rank 0 has one, too.
 

@@ -30,7 +30,7 @@ use crate::setup::Setup;
 use crate::talk::{PAUSE, Talk};
 use way::Way;
 
-/// Times that a root is looked for: on a network filesystem a new one may take a moment to appear.
+/// Times that TARGET is looked for: on a network filesystem a new one may take a moment to appear.
 const ATTEMPTS: u32 = 50;
 /// Time between them.
 const RETRY: Duration = Duration::from_millis(100);
@@ -102,9 +102,10 @@ pub(crate) fn run(
 
 /// Opens both roots, which have to be those of rank 0.
 async fn open(io: &Io, copier: &Copier, setup: &Setup, identity: (u64, u64)) -> Result<Pair, String> {
-    let paths = Paths::new();
     let (source_path, target_path) = (setup.source(), setup.target());
     let opened = async |path: &Path, inode: u64| {
+        // New ones each time: they keep the folder that they have opened.
+        let paths = Paths::new();
         let cannot =
             |error: ferry_io::Error| format!("cannot open directory '{}': {}", path.display(), error.cause);
         let dir = io.folder(&paths, path).map_err(cannot)?;

@@ -206,7 +206,7 @@ pub struct SyncCopies {
 /// its help.
 pub fn sync_copies(arguments: &[OsString]) -> Result<SyncCopies, Option<&'static str>> {
     let Ok(Parsed::Run(request)) = sync::parse(arguments) else { return Err(None) };
-    if sync::is_refused(&request) {
+    if !sync::may_begin_manifest(&request) {
         return Err(None);
     }
     let sync::Request { task, acting, io, max_load, verbose, explain, events, .. } = *request;

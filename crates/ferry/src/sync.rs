@@ -135,9 +135,11 @@ fn begin_events(request: &Request, wording: Wording) -> Result<Option<Arc<Events
     })
 }
 
-/// Returns true if the file of `--manifest` can't be made.
-pub(crate) fn is_refused(request: &Request) -> bool {
-    begin_manifest(request).is_err()
+/// Returns false if the file of `--manifest` can't be made. A pipe or a device is not tried: opening it may have an effect.
+pub(crate) fn may_begin_manifest(request: &Request) -> bool {
+    let is_special = |path: &Path| std::fs::metadata(path).is_ok_and(|found| !found.is_file());
+    let is_tried = request.manifest.as_ref().is_some_and(|wanted| !is_special(&wanted.path));
+    !is_tried || begin_manifest(request).is_ok()
 }
 
 /// Begins the manifest that `--manifest` asks for.

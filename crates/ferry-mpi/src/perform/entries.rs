@@ -9,6 +9,7 @@ use ferry_copy::{FailureKind, Listing, Pair, Sides, is_complete};
 use ferry_io::{Entry, FileKind, Name, Stat, for_each};
 
 use super::Rank;
+use super::way::may_hold;
 use crate::setup::MARK;
 
 /// Names of a folder that are read before its listing is left open. Smaller folders are listed as a whole.
@@ -87,23 +88,24 @@ impl Rank<'_> {
     }
 
     /// Returns true for a folder of the source that a sync leaves to `ferry sync`: a trash, which it copies or passes over as a whole.
+    /// A folder in which no mark can be looked for counts as one.
     async fn is_marked_in_source(&self, path: &Text) -> bool {
         match Name::new(MARK) {
-            Some(mark) if self.setup.keeps_existing() => self.way.source_holds(path, &mark).await,
+            Some(mark) if self.setup.keeps_existing() => self.way.source_may_hold(path, &mark).await,
             _ => false,
         }
     }
 
-    /// Returns true for an existing folder of the target that a sync leaves to `ferry sync`: a trash, or a mount point, which may
-    /// be a part of the source.
+    /// Returns true for an existing folder of the target that a sync leaves to `ferry sync`: a trash, or one of which a side is a
+    /// mount point, because that may be a part of the other tree.
     async fn is_left_alone(&self, pair: &Pair, path: &Text) -> Result<bool, FailureKind> {
         if !self.setup.keeps_existing() || pair.is_new() || path.is_empty() {
             return Ok(false);
         }
-        let (_, target) = self.copier.folders(pair).await?;
-        let Some(mark) = Name::new(MARK).filter(|_| !target.is_mount_root()) else { return Ok(true) };
-        let (_, target) = self.copier.look(pair, &mark).await?;
-        Ok(target.is_some())
+        let (source, target) = self.copier.folders(pair).await?;
+        let Some(mark) = Name::new(MARK) else { return Ok(false) };
+        let is_mounted = source.is_mount_root() || target.is_mount_root();
+        Ok(is_mounted || may_hold(&target, &mark).await)
     }
 
     fn count_folder(&self) {

@@ -10,6 +10,7 @@ impl Rank<'_> {
     /// Copies the first name of a file.
     pub(super) async fn copy_owner(&self, folder: &Text, name: &Text) -> bool {
         if self.setup.leaves_linked() {
+            // The journal is that of a job that has begun with a new target.
             return true;
         }
         let (Some(pair), Some(name)) = (self.way.go(folder).await, Name::new(name.as_bytes())) else {

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 
 use ferry_cluster::Text;
 use ferry_copy::{Copier, FailureKind, Listing, Pair};
-use ferry_io::{FileKind, Name, Stat};
+use ferry_io::{Dir, Errno, FileKind, Name, Stat};
 
 /// Folders kept open that no task uses.
 const KEPT: usize = 32;
@@ -62,6 +62,11 @@ impl Drop for Visit<'_, '_> {
 /// Returns a path below the roots.
 pub(super) fn path(text: &Text) -> PathBuf {
     PathBuf::from(OsStr::from_bytes(text.as_bytes()))
+}
+
+/// Returns false if a folder has no entry of this name.
+pub(super) async fn may_hold(folder: &Dir, name: &Name) -> bool {
+    !folder.stat_entry(name, false).await.is_err_and(|error| error.is(Errno::NOENT))
 }
 
 /// Returns the path of the folder above, and the last name; `None` for the root.
@@ -113,14 +118,15 @@ impl<'a> Way<'a> {
         None
     }
 
-    /// Returns true if the source folder of a path has an entry of this name. If that can't be found out, the folder can't be
-    /// entered either.
-    pub(super) async fn source_holds(&self, path: &Text, name: &Name) -> bool {
+    /// Returns false if the source folder of a path has no entry of this name.
+    pub(super) async fn source_may_hold(&self, path: &Text, name: &Name) -> bool {
         let Some((above, folder)) = split(path) else { return false };
-        let (Some(above), Some(folder)) = (self.go(&above).await, Name::new(folder)) else { return false };
-        let Ok((source, _)) = self.copier.folders(&above).await else { return false };
-        let Ok(source) = source.open_dir(&folder).await else { return false };
-        source.stat_entry(name, false).await.is_ok()
+        let (Some(above), Some(folder)) = (self.go(&above).await, Name::new(folder)) else { return true };
+        let Ok((source, _)) = self.copier.folders(&above).await else { return true };
+        match source.open_dir(&folder).await {
+            Ok(source) => may_hold(&source, name).await,
+            Err(_) => true,
+        }
     }
 
     /// Goes to a folder. Returns `None` after a failure, which is reported.

@@ -114,11 +114,17 @@ impl Examiner<'_> {
         if of_source.as_ref().or(of_target.as_ref()).is_some_and(is_trash) {
             return Ok(Judged::Settled(Examined::Trash));
         }
+        let left_out = left_out(&row.name, of_source.as_ref(), of_target.as_ref());
         if of_target.as_ref().is_some_and(is_trash) {
             // The source has an entry of its own at this path.
-            return Err(FailureKind::FileOverDirectory);
+            let takes_part = left_out.is_none();
+            return if takes_part {
+                Err(FailureKind::NotReplaced)
+            } else {
+                Ok(Judged::Settled(Examined::Trash))
+            };
         }
-        if let Some(left_out) = left_out(&row.name, of_source.as_ref(), of_target.as_ref()) {
+        if let Some(left_out) = left_out {
             return Ok(Judged::Settled(Examined::LeftOut(left_out)));
         }
         Ok(match (of_source, of_target) {

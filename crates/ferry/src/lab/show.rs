@@ -91,7 +91,11 @@ impl Observer for ProgressLine<'_> {
     }
 
     fn note(&self, line: &str) {
-        self.output.error(&wrapped("", line, 2, self.output.error_columns()));
+        // A pipe gets each note as one line.
+        match self.output.screen() {
+            Some(screen) => self.output.error(&wrapped("", line, 2, screen.columns)),
+            None => self.output.error(line),
+        }
     }
 }
 

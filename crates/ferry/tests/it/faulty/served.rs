@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, SystemTime};
 
@@ -198,7 +199,14 @@ impl Served {
 impl Drop for Served {
     fn drop(&mut self) {
         drop(self.session.take());
-        std::fs::remove_dir(&self.path).ok();
+        // A process that has just ended may have kept the mount busy.
+        for _ in 0..100 {
+            if std::fs::remove_dir(&self.path).is_ok() {
+                return;
+            }
+            Command::new("umount").arg(&self.path).stderr(Stdio::null()).status().ok();
+            std::thread::sleep(Duration::from_millis(10));
+        }
     }
 }
 

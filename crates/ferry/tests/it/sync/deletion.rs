@@ -120,11 +120,14 @@ fn an_entry_of_the_source_at_the_path_of_the_trash_is_reported() {
         for round in 0..2 {
             let output = pair.sync(&["--delete", &format!("--trash=target/{name}")]);
             assert_eq!(output.status.code(), Some(1), "{name}, round {round}: {}", said(&output));
-            assert!(said(&output).contains(&format!("target/{name}")), "{}", said(&output));
+            let message = format!("not replacing 'target/{name}'");
+            assert!(said(&output).contains(&message), "{}", said(&output));
             let trash = pair.path().join("target").join(name);
             assert!(!trash.join("file").exists(), "{name}, round {round}");
             assert_eq!(fs::read_dir(&trash).unwrap().count(), 1, "{name}, round {round}");
         }
+        let output = pair.sync(&["--delete", "--exclude=bin", &format!("--trash=target/{name}")]);
+        assert!(output.status.success(), "it takes no part: {}", said(&output));
     }
 }
 
