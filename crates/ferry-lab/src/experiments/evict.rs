@@ -55,7 +55,7 @@ const PARAMETERS: &[Parameter] = &[
         "BYTES",
         "Size of the working set",
         ParameterKind::Size(1 << 20, 1 << 40),
-        "1G",
+        "512M",
     )
     .quick("32M"),
     Parameter::new(
@@ -63,10 +63,10 @@ const PARAMETERS: &[Parameter] = &[
         "BYTES",
         "Memory limit of the cgroup",
         ParameterKind::Size(16 << 20, 1 << 40),
-        "1536M",
+        "768M",
     )
     .quick("96M"),
-    Parameter::new("size", "BYTES", "Size of the copied file", ParameterKind::Size(1 << 20, 1 << 40), "2G")
+    Parameter::new("size", "BYTES", "Size of the copied file", ParameterKind::Size(1 << 20, 1 << 40), "1G")
         .quick("128M"),
     Parameter::new(
         "use",
