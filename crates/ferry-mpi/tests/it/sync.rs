@@ -203,7 +203,7 @@ fn trashes_on_both_sides_are_those_of_ferry_sync() {
     for folder in ["source", "source/new", "target/old"] {
         fs::write(path(folder).join(".ferry-is-trash"), "").unwrap();
     }
-    // What is in a trash of the target stays as it is, and a trash of the source is copied where there is none.
+    // A trash of the target stays as it is, and a trash of the source is copied if the target lacks it.
     if expect_same_result(place.path(), &[], "marks").is_none() {
         return;
     }
