@@ -117,12 +117,16 @@ impl Descriptor {
 
     /// Locks the file (flock(2)): alone, or shared. Returns false if another lock forbids it.
     pub(crate) fn try_lock(&self, exclusive: bool) -> Result<bool> {
-        let Self::Real(handle) = self else { return Err(Error::errno(Operation::Open, Errno::OPNOTSUPP)) };
+        let failed = |errno| Error::errno(Operation::Open, errno);
+        let handle = match self {
+            Self::Real(handle) => handle,
+            Self::Sim(descriptor) => return descriptor.try_lock(exclusive).map_err(failed),
+        };
         let how = if exclusive { NonBlockingLockExclusive } else { NonBlockingLockShared };
         match crate::sys::call(|| rustix::fs::flock(handle.fd(), how)) {
             Ok(()) => Ok(true),
             Err(Errno::WOULDBLOCK) => Ok(false),
-            Err(errno) => Err(Error::errno(Operation::Open, errno)),
+            Err(errno) => Err(failed(errno)),
         }
     }
 

@@ -128,7 +128,7 @@ async fn sync(
                 Comparison::Content => Resume::Content,
                 Comparison::SizeAndTime | Comparison::Size => Resume::Identity,
             };
-            let atomic = request.keeps_newer;
+            let atomic = request.keeps_newer || request.comparison == Comparison::Size;
             let stage = Stage { io, roots: &roots, acting: &request.acting, atomic, resume, surroundings };
             let paths = (request.source.clone(), request.target.clone());
             stage.perform(paths, whole_trees, async |sink| planning.run(sink).await).await
@@ -195,7 +195,8 @@ struct Stage<'a> {
     io: &'a Io,
     roots: &'a Roots,
     acting: &'a Acting,
-    /// Set if a file gets its name only when it is complete: one that a kill leaves incomplete would count as newer.
+    /// Set if a file gets its name only when it is complete: one that a kill leaves incomplete would count as newer, or as
+    /// equal to a source of its size.
     atomic: bool,
     /// Comparison of what an interrupted run has copied of large files.
     resume: Resume,

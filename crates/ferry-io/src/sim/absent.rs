@@ -183,6 +183,10 @@ impl SimDescriptor {
         match self.0 {}
     }
 
+    pub(crate) fn try_lock(&self, _: bool) -> Answer<bool> {
+        match self.0 {}
+    }
+
     pub(crate) fn direct_support(&self) -> DirectSupport {
         match self.0 {}
     }

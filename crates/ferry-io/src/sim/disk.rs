@@ -32,7 +32,7 @@ pub(super) const READ: u32 = 4;
 pub(super) const WRITE: u32 = 2;
 pub(super) const SEARCH: u32 = 1;
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) enum Body {
     Regular(Sparse),
     Folder(Folder),
@@ -41,7 +41,7 @@ pub(super) enum Body {
     Special(FileKind),
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Inode {
     pub(super) body: Body,
     pub(super) mode: u32,
@@ -57,7 +57,7 @@ pub(super) struct Inode {
     pub(super) opens: usize,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Open {
     pub(super) inode: u64,
     pub(super) flags: OFlags,
@@ -67,9 +67,11 @@ pub(super) struct Open {
     pub(super) name: Vec<u8>,
     /// The whole listing, taken when it began; only where cookies are positions.
     pub(super) listing: Option<Arc<[Listed]>>,
+    /// Its lock (flock(2)), if it has one; true if that is exclusive.
+    pub(super) lock: Option<bool>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Disk {
     pub(super) settings: Settings,
     inodes: BTreeMap<u64, Inode>,
@@ -369,9 +371,33 @@ impl Disk {
         self.inode_mut(number)?.opens += 1;
         let handle = self.next_handle;
         self.next_handle += 1;
-        self.opened
-            .insert(handle, Open { inode: number, flags, cookie: 0, name: name.to_vec(), listing: None });
+        let name = name.to_vec();
+        self.opened.insert(handle, Open { inode: number, flags, cookie: 0, name, listing: None, lock: None });
         Ok(handle)
+    }
+
+    /// Locks an open file, exclusively or shared (flock(2)). Returns false if another descriptor's lock forbids it.
+    pub(super) fn try_lock(&mut self, handle: u64, exclusive: bool) -> Result<bool, Errno> {
+        if !self.settings.locks {
+            return Err(Errno::OPNOTSUPP);
+        }
+        let number = self.opened(handle)?.inode;
+        let forbids = |(&of, open): (&u64, &Open)| {
+            of != handle && open.inode == number && open.lock.is_some_and(|other| other || exclusive)
+        };
+        if self.opened.iter().any(forbids) {
+            return Ok(false);
+        }
+        self.opened_mut(handle)?.lock = Some(exclusive);
+        Ok(true)
+    }
+
+    /// Returns the disk as the kernel leaves it once every program has been killed: a copy without open descriptors.
+    pub(super) fn killed(&self) -> Self {
+        let mut disk = self.clone();
+        let handles: Vec<_> = disk.opened.keys().copied().collect();
+        handles.into_iter().for_each(|handle| disk.close(handle));
+        disk
     }
 
     pub(super) fn close(&mut self, handle: u64) {

@@ -11,7 +11,7 @@ use super::chance::hash;
 /// Cookies are below this number, so that they fit in a positive file offset; zero is the start.
 const COOKIES: u64 = 1 << 62;
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Folder {
     /// Parent folder; the root is its own parent.
     pub(super) parent: u64,

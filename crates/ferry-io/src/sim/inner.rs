@@ -93,6 +93,11 @@ impl SimDescriptor {
         Ok(())
     }
 
+    /// flock(2), without waiting.
+    pub(crate) fn try_lock(&self, exclusive: bool) -> Result<bool, Errno> {
+        self.world.disk().try_lock(self.handle, exclusive)
+    }
+
     /// Simulated answer to STATX_DIOALIGN of statx(2).
     pub(crate) fn direct_support(&self) -> DirectSupport {
         let settings = &self.world.disk().settings;

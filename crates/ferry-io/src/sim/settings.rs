@@ -7,7 +7,7 @@ use crate::error::Operation;
 /// A probability of `MILLION` is certainty.
 const MILLION: u32 = 1_000_000;
 
-/// Properties of a [`super::World`]. By default the filesystem is large and has every feature, the user is root, a
+/// Properties of a [`super::World`]. By default the filesystem is large and has every feature except locks, the user is root, a
 /// fifth of all transfers are cut short, and nothing fails.
 #[derive(Debug, Clone)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a feature that a filesystem has or lacks")]
@@ -43,6 +43,8 @@ pub struct Settings {
     pub allocates: bool,
     /// True if names can be exchanged, and renamed without replacing (renameat2(2)); otherwise EINVAL.
     pub renames_with_flags: bool,
+    /// True if files can be locked (flock(2)); otherwise EOPNOTSUPP. Locking is not counted as a call.
+    pub locks: bool,
     /// True if extended attributes are supported; otherwise EOPNOTSUPP.
     pub has_xattrs: bool,
     /// True if files can be opened for direct I/O (O_DIRECT); otherwise EINVAL.
@@ -88,6 +90,7 @@ impl Default for Settings {
             finds_holes: true,
             allocates: true,
             renames_with_flags: true,
+            locks: false,
             has_xattrs: true,
             opens_direct: true,
             direct_alignment: 512,

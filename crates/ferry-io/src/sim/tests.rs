@@ -122,3 +122,31 @@ fn a_rename_changes_the_file_and_both_folders() {
         assert_eq!(disk.stat(number).unwrap().changed, disk.now());
     }
 }
+
+#[test]
+fn a_lock_lasts_until_its_descriptor_is_closed_or_its_program_is_killed() {
+    let mut disk = Disk::new(Settings { locks: true, ..Settings::default() });
+    let number = disk.make(ROOT, b"file", Body::Regular(Sparse::default()), 0o644).unwrap();
+    let flags = rustix::fs::OFlags::RDONLY;
+    let [first, other] = [0, 1].map(|_| disk.open(number, flags, b"file").unwrap());
+    assert_eq!((disk.try_lock(first, false), disk.try_lock(other, false)), (Ok(true), Ok(true)));
+    assert_eq!(disk.try_lock(first, true), Ok(false), "the other has a shared lock");
+    disk.close(other);
+    assert_eq!(disk.try_lock(first, true), Ok(true));
+    let mut killed = disk.killed();
+    let [ours, theirs] = [&mut disk, &mut killed].map(|disk| disk.open(number, flags, b"file").unwrap());
+    assert_eq!(disk.try_lock(ours, false), Ok(false));
+    assert_eq!(killed.try_lock(theirs, true), Ok(true));
+}
+
+#[test]
+fn a_kill_takes_files_that_have_only_descriptors() {
+    let world = World::default();
+    world.file("file", b"text");
+    let mut disk = world.inner.disk();
+    let number = disk.walk(ROOT, b"file", false).unwrap();
+    disk.open(number, rustix::fs::OFlags::RDONLY, b"file").unwrap();
+    disk.remove_name(ROOT, b"file", number).unwrap();
+    assert_eq!(disk.used(), PAGE as u64);
+    assert_eq!((disk.killed().used(), disk.killed().open_count()), (0, 0));
+}

@@ -186,6 +186,14 @@ impl World {
         self.inner.meanwhile.stop();
     }
 
+    /// Returns a copy of the filesystem as it would be if its programs were killed now (SIGKILL): without their
+    /// descriptors, and without what only these kept.
+    #[must_use]
+    pub fn killed(&self) -> Self {
+        let disk = Mutex::new(self.inner.disk().killed());
+        Self { inner: Arc::new(Inner { disk, blocks: Mutex::default(), meanwhile: Meanwhile::default() }) }
+    }
+
     /// Makes a whole tree in an existing folder; the empty path of the model is that folder.
     pub fn build(&self, path: impl AsRef<Path>, tree: &Model) -> &Self {
         let path = path.as_ref();

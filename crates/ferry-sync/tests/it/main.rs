@@ -5,6 +5,7 @@
 
 mod example;
 mod held;
+mod killed;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};

@@ -15,11 +15,13 @@ mod killed;
 mod large;
 mod listed;
 mod load;
+mod output;
 mod pairs;
 mod plans;
 mod resumed;
 mod retries;
 mod selection;
+mod undo;
 mod user;
 
 use std::ffi::OsStr;

@@ -133,3 +133,16 @@ fn a_file_stays_if_no_folder_can_take_its_place() {
     }
     assert!(stayed > 2, "{stayed} stayed");
 }
+
+#[test]
+fn a_device_that_can_not_be_synced_is_reported() {
+    let memory = Filesystem::memory();
+    let source = Tree::new().with("new", Node::file("new")).with("folder/file", Node::file("file"));
+    let pair = Pair::new(memory.path(), 0, &source, &Tree::new());
+    let words = ["--fsync", "source", "target"];
+    let Some(output) = struck(pair.path(), "inject=syncfs:error=EIO", &words) else { return };
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    let message = "ferry sync: error syncing 'target': Input/output error";
+    assert_eq!(said(&output).matches(message).count(), 1, "{}", said(&output));
+    pair.assert_equal("source", "target", &output);
+}

@@ -5,11 +5,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use ferry_tree::attributes::EntryKind;
 use ferry_tree::compare::{Mismatch, Options, snapshots};
 use ferry_tree::{Node, Tree, capture};
 
-use super::{Pair, compared, knobs, said, seeds, struck, sync};
+use super::{Pair, compared, said, struck, sync};
 use crate::random::filesystem::{self, Filesystem};
 use crate::scene::{FERRY, is_root, place_program, skip};
 
@@ -28,7 +27,7 @@ fn pair(memory: &Filesystem) -> Pair {
     Pair::new(memory.path(), 0, &source, &target)
 }
 
-fn trashes(target: &Path) -> Vec<std::path::PathBuf> {
+pub(super) fn trashes(target: &Path) -> Vec<std::path::PathBuf> {
     let found =
         fs::read_dir(target.join(".ferry-trash")).map(|found| found.flatten().map(|entry| entry.path()));
     found.map(Iterator::collect).unwrap_or_default()
@@ -348,39 +347,6 @@ fn trees_that_contain_each_other_are_refused() {
     let output = sync(pair.path(), &["source", "source/."]);
     assert!(said(&output).contains("the same directory"), "{}", said(&output));
     assert!(pair.path().join("source/b").exists() && !pair.path().join("source/new").exists());
-}
-
-#[test]
-fn what_a_run_took_away_is_restored() {
-    let memory = Filesystem::memory();
-    for seed in seeds(8) {
-        let (pair, _) = Pair::random(memory.path(), seed, &knobs(memory.path(), seed));
-        let was = capture::capture(&pair.path().join("target")).unwrap();
-        let output = pair.sync(&["--delete", "-v"]);
-        assert!(output.status.success(), "FERRY_SEED={seed}: {}", said(&output));
-        let found = trashes(&pair.path().join("target"));
-        let [trash] = &found[..] else { continue };
-        let taken = capture::capture(trash).unwrap();
-        let undone = sync(pair.path(), &["--undo", trash.to_str().unwrap()]);
-        assert!(undone.status.success(), "FERRY_SEED={seed}: {}", said(&undone));
-        let is = capture::capture(&pair.path().join("target")).unwrap();
-        for difference in snapshots(&was, &is, &Options { links: false, ..compared() }) {
-            let is_new = matches!(difference.mismatch, Mismatch::ExtraInTarget(_));
-            let has_bytes = !matches!(
-                difference.mismatch,
-                Mismatch::MissingInTarget(_)
-                    | Mismatch::Kind { .. }
-                    | Mismatch::Content { .. }
-                    | Mismatch::Size { .. }
-            );
-            // What stayed, and folders, may have got attributes.
-            let taken = taken.entries.get(&difference.path).map(|facts| &facts.attributes);
-            let has_stayed =
-                taken.is_none_or(|taken| taken.kind == EntryKind::Directory || taken.link_count > 1);
-            let is_expected = is_new || has_bytes && has_stayed;
-            assert!(is_expected, "FERRY_SEED={seed}: {difference}\n{}{}", said(&output), said(&undone));
-        }
-    }
 }
 
 #[test]

@@ -146,12 +146,14 @@ fn patterns_that_are_unknown_delete_nothing() {
     let memory = Filesystem::memory();
     let bad = Tree::new().with("folder/.gitignore", Node::file(b"ok\n\xff\n").mtime(5, 5));
     let target = Tree::new().with("folder/old", Node::file("old")).with("gone", Node::file("gone"));
-    let pair = Pair::new(memory.path(), 0, &bad, &target);
-    let output = pair.sync(&["--delete", "--gitignore"]);
-    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
-    assert!(said(&output).contains("folder/.gitignore"), "{}", said(&output));
-    assert!(pair.path().join("target/folder/old").exists(), "{}", said(&output));
-    assert!(!pair.path().join("target/gone").exists(), "{}", said(&output));
+    for words in [&["--delete", "--gitignore"][..], &["--delete", "--gitignore", "--delete-excluded"]] {
+        let pair = Pair::new(memory.path(), 0, &bad, &target);
+        let output = pair.sync(words);
+        assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+        assert!(said(&output).contains("folder/.gitignore"), "{}", said(&output));
+        assert!(pair.path().join("target/folder/old").exists(), "{}", said(&output));
+        assert!(!pair.path().join("target/gone").exists(), "{}", said(&output));
+    }
 }
 
 #[test]
@@ -172,8 +174,13 @@ fn a_gitignore_file_without_end_is_not_read() {
 fn options_that_can_not_be_understood_are_refused() {
     let memory = Filesystem::memory();
     let pair = Pair::new(memory.path(), 0, &source(), &Tree::new());
+    fs::write(pair.path().join("bad"), b"ok\n\xff\n").unwrap();
     for (words, message) in [
-        (&["--exclude=a["][..], "--exclude: the pattern \"a[\": "),
+        (&["--exclude-from=bad"][..], "bad:2: not UTF-8"),
+        (&["--exclude-from=source"], "cannot read 'source': Is a directory"),
+        (&["--min-size=some"], "invalid size 'some' for '--min-size'"),
+        (&["--max-size=-1"], "invalid size '-1' for '--max-size'"),
+        (&["--exclude=a["], "--exclude: the pattern \"a[\": "),
         (&["--exclude="], "the pattern of --exclude is empty"),
         (&["--include=!a"], "use --exclude"),
         (&["--exclude-from=missing"], "cannot read 'missing': No such file or directory"),
