@@ -25,12 +25,16 @@ pub struct Settings {
 
 impl Settings {
     /// Returns the settings for a number of ranks: 2,048 entries or 256 MiB for a lease, and ranges of 64 to 256 MiB.
+    ///
+    /// With fewer than 16 ranks, a lease is larger: at its end, a rank waits for the last of its tasks before it begins
+    /// others, and few ranks seldom wait for one that could be divided.
     #[must_use]
     pub fn new(ranks: u32) -> Self {
+        let times = u64::from((16 / ranks.max(1)).max(1));
         Self {
             ranks,
-            lease_entries: 2048,
-            lease_bytes: 256 << 20,
+            lease_entries: 2048 * times,
+            lease_bytes: (256 << 20) * times,
             range_least: 64 << 20,
             range_most: 256 << 20,
             stripe: 1 << 20,

@@ -527,10 +527,10 @@ impl Copier {
         self.run.limits.entries_at_once
     }
 
-    /// Number of folders to be worked in at once.
+    /// Number of folders to be worked in at once, by all workers.
     #[must_use]
     pub fn folders_at_once(&self) -> usize {
-        self.run.limits.folders_at_once
+        self.run.limits.folders_at_once * self.run.io.workers()
     }
 
     /// Ends the run: makes everything durable if requested, and returns the totals. The caller adds those of the runtime.

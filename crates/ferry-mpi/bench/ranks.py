@@ -1,6 +1,6 @@
 """Measures copies by MPI ranks on a filesystem that waits, and prints a table.
 
-    python ranks.py --ferry FERRY --mpi FERRY_MPI --waiting WAITING [--dcp DCP] [--ranks 1,4,16] [--rounds N] [--tree NAME ...]
+    python ranks.py --ferry FERRY --mpi FERRY_MPI --waiting WAITING [--dcp DCP] [--ranks 1,4,16] [--rounds N] [--scale N] [--tree NAME ...]
 
 Needs root and mpirun. The trees are in memory. Each rank is a client of its own: it sees them through a mount by the
 example `waiting`, in which calls on names take 10 ms and 200 MB/s pass. Programs and numbers of ranks take turns in each
@@ -25,8 +25,8 @@ TREES = ("even", "folder", "file")
 TRUST = 1.1
 
 
-def make(root: str, tree: str) -> None:
-    """Makes one of the trees."""
+def make(root: str, tree: str, scale: int) -> None:
+    """Makes one of the trees, with so many times the small files."""
     content = random.Random(1).randbytes(1 << 20)
 
     def folders(count: int, size: int) -> None:
@@ -42,14 +42,14 @@ def make(root: str, tree: str) -> None:
                 file.write(data)
 
     if tree == "even":
-        folders(100, 16384)
+        folders(100 * scale, 16384)
     elif tree == "folder":
-        folders(50, 16384)
+        folders(50 * scale, 16384)
         os.mkdir(os.path.join(root, "large"))
-        for number in range(500):
+        for number in range(500 * scale):
             write(os.path.join(root, "large", str(number)), content[:16384])
     else:
-        folders(50, 1 << 20)
+        folders(50 * scale, 1 << 20)
         write(os.path.join(root, "large"), content, 250)
 
 
@@ -95,7 +95,7 @@ def measure(options: argparse.Namespace, tree: str, counts: List[int]) -> None:
     with tempfile.TemporaryDirectory(dir="/dev/shm") as top:
         source = os.path.join(top, "backing", "source")
         os.makedirs(source)
-        make(source, tree)
+        make(source, tree, options.scale)
         clients = Clients(options, top, max(counts))
         try:
             stripes = ["--range", "16M"] if tree == "file" else []
@@ -135,6 +135,7 @@ def main() -> None:
     parser.add_argument("--dcp", help="dcp of mpiFileUtils, to compare with")
     parser.add_argument("--ranks", default="1,4,16", help="numbers of ranks")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--scale", type=int, default=1, help="times the usual number of small files")
     parser.add_argument("--delay", type=int, default=10, help="milliseconds that a call on a name takes")
     parser.add_argument("--rate", type=int, default=200, help="megabytes a second for each client")
     parser.add_argument("--tree", action="append", choices=TREES, help="measures this tree only; may be repeated")

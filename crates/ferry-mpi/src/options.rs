@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
+use ferry_cluster::Settings;
 
 /// Copies, compares and syncs trees by the processes of an MPI job: `mpirun -np N ferry-mpi cp -a SOURCE TARGET`.
 #[derive(Debug, Parser)]
@@ -35,9 +36,18 @@ pub(crate) struct Division {
     /// Divide files of at least twice SIZE into ranges of SIZE [default: 64 to 256 MiB].
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) range: Option<u64>,
-    /// Give a rank NUMBER entries at a time.
-    #[arg(long, value_name = "NUMBER", default_value_t = 2048, value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) lease: u64,
+    /// Give a rank NUMBER entries at a time [default: 2,048, more with fewer than 16 ranks].
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) lease: Option<u64>,
+}
+
+impl Division {
+    /// Returns the sizes by which work is divided among so many ranks.
+    pub(crate) fn settings(&self, ranks: u32) -> Settings {
+        let mut settings = Settings::new(ranks);
+        settings.lease_entries = self.lease.unwrap_or(settings.lease_entries);
+        self.range.map_or(settings, |range| settings.in_ranges(range))
+    }
 }
 
 /// Options about the journal of a copy.

@@ -121,10 +121,7 @@ fn make(target: &std::path::Path) -> Result<bool, String> {
 }
 
 fn settings(copy: &Copy, ranks: u32, target: &std::path::Path) -> Result<Settings, String> {
-    let mut settings = Settings { lease_entries: copy.division.lease, ..Settings::new(ranks) };
-    if let Some(range) = copy.division.range {
-        settings = settings.in_ranges(range);
-    }
+    let mut settings = copy.division.settings(ranks);
     let preferred = fs::metadata(target).map_err(cannot("stat", target))?.blksize();
     if copy.division.range.is_none() && preferred >= LEAST_STRIPE {
         settings.stripe = preferred;

@@ -6,7 +6,7 @@ use std::cell::{Cell, RefCell};
 use std::path::Path;
 use std::process::ExitCode;
 
-use ferry_cluster::{Coordinator, Settings, Stop};
+use ferry_cluster::{Coordinator, Stop};
 use ferry_tree::compare::{self, Difference, Joined, Observer, Options, Pieces, Progress, Summary};
 
 use crate::compare::Heard;
@@ -79,10 +79,7 @@ impl Told<'_> {
         roots: (&Path, &Path),
         options: &Options,
     ) -> Result<Summary, String> {
-        let mut settings = Settings { lease_entries: verify.division.lease, ..Settings::new(wire.ranks()) };
-        if let Some(range) = verify.division.range {
-            settings = settings.in_ranges(range);
-        }
+        let settings = verify.division.settings(wire.ranks());
         let here = std::env::current_dir().map_err(|error| format!("cannot find this directory: {error}"));
         let here = here.inspect_err(|_| wire.send_setup(None))?;
         let mut coordinator = Coordinator::new(settings, wire.ranks());

@@ -118,6 +118,15 @@ fn a_report_on_a_lease_of_another_rank_is_refused() {
 }
 
 #[test]
+fn fewer_than_sixteen_ranks_have_larger_leases() {
+    let sizes = [1, 3, 16, 1000].map(|ranks| {
+        let settings = Settings::new(ranks);
+        (settings.lease_entries, settings.lease_bytes >> 20)
+    });
+    assert_eq!(sizes, [(32_768, 4_096), (10_240, 1_280), (2_048, 256), (2_048, 256)]);
+}
+
+#[test]
 fn ranges_are_whole_stripes_and_as_large_as_the_bounds_allow() {
     let settings = Settings { stripe: 7 << 20, ..Settings::new(1000) };
     assert_eq!(settings.range(1 << 30), 70 << 20, "the smallest whole number of stripes from 64 MiB on");

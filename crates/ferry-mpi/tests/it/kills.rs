@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use ferry_tree::fill::SplitMix64;
 
-use crate::job::{copy, end, expect_equal, files, job, make_many, names, ranks, signal, turn};
+use crate::job::{copy, end, expect_equal, files, job, make_many, names, ranks, run, signal, turn};
 
 const SMALL: &[&str] = &["--range", "64K", "--lease", "16"];
 
@@ -37,6 +37,13 @@ fn complete(source: &Path, target: &Path) -> HashMap<PathBuf, (u64, i64, i64)> {
     complete
 }
 
+/// Returns a number of `--stats`.
+fn count(what: &str, stats: &[u8]) -> u64 {
+    let stats = String::from_utf8_lossy(stats);
+    let line = stats.lines().find_map(|line| line.strip_prefix(what));
+    line.and_then(|number| number.trim().parse().ok()).unwrap_or_else(|| panic!("no {what} in {stats}"))
+}
+
 #[test]
 fn a_job_goes_on_after_any_rank_was_killed_at_any_moment() {
     let _turn = turn();
@@ -46,7 +53,7 @@ fn a_job_goes_on_after_any_rank_was_killed_at_any_moment() {
     let begun = Instant::now();
     copy(4, SMALL, &path("source"), &path("whole"));
     let took = begun.elapsed();
-    let (mut hit, mut kept) = (0, 0);
+    let (mut hits, mut kept, mut repeated) = ([0; 4], 0, 0);
     for seed in 0..kills() {
         let mut random = SplitMix64::new(seed);
         let target = path("target");
@@ -55,8 +62,10 @@ fn a_job_goes_on_after_any_rank_was_killed_at_any_moment() {
         let micros = u64::try_from(took.as_micros()).unwrap();
         std::thread::sleep(Duration::from_micros(micros / 4 + random.below(micros * 3 / 4)));
         let processes = ranks(child.id());
-        if !processes.is_empty() {
-            signal(processes[random.index(processes.len())], "KILL");
+        // In the order of their ranks. Some may not have begun.
+        let rank = random.index(processes.len().max(1));
+        if let Some(&process) = processes.get(rank) {
+            signal(process, "KILL");
         }
         let output = end(child);
         let before = complete(&path("source"), &target);
@@ -66,9 +75,12 @@ fn a_job_goes_on_after_any_rank_was_killed_at_any_moment() {
             assert!(is_hidden || path("source").join(below).exists(), "seed {seed}: {below:?} is foreign");
         }
         if !output.status.success() {
-            hit += 1;
+            hits[rank] += 1;
             kept += before.len();
-            copy(4, SMALL, &path("source"), &target);
+            let options = [SMALL, &["--stats"]].concat();
+            let output = run(4, &options, &path("source"), &target);
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            repeated = repeated.max(count("kept", &output.stderr));
             let after = complete(&path("source"), &target);
             for (name, was) in &before {
                 assert_eq!(after.get(name), Some(was), "seed {seed}: {name:?} was complete and has changed");
@@ -78,8 +90,14 @@ fn a_job_goes_on_after_any_rank_was_killed_at_any_moment() {
         assert_eq!(names(place.path()), ["source", "target", "whole"], "seed {seed}: something is left");
         ferry_tree::remove::remove(&target).unwrap();
     }
-    println!("{hit} of {} kills hit a job, {kept} files were complete and stayed", kills());
+    let hit: u64 = hits.iter().sum();
+    println!(
+        "{hit} of {} kills hit a job, of its ranks {hits:?}; {kept} files were complete and stayed; at most {repeated} \
+         were looked at again",
+        kills()
+    );
     assert!(hit > 0 && kept > 0, "no kill hit a job at work");
+    assert!(kills() < 50 || hits.iter().all(|&hits| hits > 0), "a rank was never hit: {hits:?}");
 }
 
 /// Returns true unless a process has ended; its parent may not have noticed yet.
