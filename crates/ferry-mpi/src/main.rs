@@ -18,6 +18,7 @@ mod root;
 mod setup;
 mod sync;
 mod talk;
+mod unjoined;
 mod verify;
 mod wire;
 
@@ -34,6 +35,10 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     };
     let mut wire = Wire::new(universe.world());
+    if let Some(why) = unjoined::refusal(wire.ranks(), |name| std::env::var(name).ok()) {
+        failures::complain(&why);
+        return ExitCode::FAILURE;
+    }
     let options = match options::parse() {
         Ok(options) => options,
         Err(error) => {

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::job::{copy, end, expect_equal, job, make_many, run, turn};
+use crate::job::{PROGRAM, copy, end, expect_equal, make_many, mpirun, run, turn};
 
 /// A small filesystem in memory, unmounted on drop.
 struct Small(PathBuf);
@@ -76,19 +76,59 @@ fn a_full_filesystem_of_the_journal_stops_all_ranks_and_the_job_goes_on_when_the
 }
 
 #[test]
-fn sixty_four_descriptors_are_enough_for_each_rank() {
+fn sixty_four_descriptors_are_enough_for_each_of_sixteen_ranks() {
     let _turn = turn();
     let place = tempfile::tempdir().unwrap();
     let path = |name: &str| place.path().join(name);
     make_many(&path("source"));
-    let copied = job(4, &["--range", "64K", "--lease", "64"], &path("source"), &path("target"));
-    let arguments: Vec<_> = copied.get_args().collect();
-    let program =
-        arguments.iter().position(|argument| argument.to_string_lossy().ends_with("ferry-mpi")).unwrap();
-    let mut limited = Command::new("mpirun");
-    limited.args(&arguments[..program]);
-    limited.args(["sh", "-c", "ulimit -n 64 && exec \"$0\" \"$@\""]).args(&arguments[program..]);
-    let output = end(limited.stderr(std::process::Stdio::piped()).spawn().unwrap());
+    for task in [&["cp", "-aT"][..], &["sync"]] {
+        let target = path(task[0]);
+        let mut limited = mpirun(16);
+        limited.args(["sh", "-c", "ulimit -n 64 && exec \"$0\" \"$@\"", PROGRAM]).args(task);
+        limited.args(["--range", "64K", "--lease", "64"]).arg(path("source")).arg(&target);
+        let output = end(limited.spawn().unwrap());
+        assert!(output.status.success(), "{task:?}: {}", String::from_utf8_lossy(&output.stderr));
+        expect_equal(&path("source"), &target, "64 descriptors");
+    }
+}
+
+#[test]
+fn a_full_filesystem_stops_a_sync_that_goes_on_when_there_is_room() {
+    let _turn = turn();
+    let place = tempfile::tempdir().unwrap();
+    let path = |name: &str| place.path().join(name);
+    make_many(&path("source"));
+    let Some(small) = Small::mount(&path("small"), "9m") else {
+        println!("SKIP: no filesystem may be mounted");
+        return;
+    };
+    let target = path("small/target");
+    let sync = || {
+        let mut sync = mpirun(4);
+        sync.args([PROGRAM, "sync", "--range", "64K", "--lease", "16", "--journal"]).arg(path("journal"));
+        end(sync.arg(path("source")).arg(&target).spawn().unwrap())
+    };
+    let output = sync();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("space or quota is used up"), "{said}");
+    small.grow();
+    let output = sync();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    expect_equal(&path("source"), &path("target"), "64 descriptors");
+    expect_equal(&path("source"), &target, "after a full filesystem");
+}
+
+#[test]
+fn processes_that_mpi_has_not_joined_change_nothing() {
+    let _turn = turn();
+    let place = tempfile::tempdir().unwrap();
+    let (source, target) = (place.path().join("source"), place.path().join("target"));
+    fs::create_dir(&source).unwrap();
+    let mut alone = Command::new(PROGRAM);
+    alone.env("SLURM_STEP_NUM_TASKS", "4").args(["cp", "-aT"]).arg(&source).arg(&target);
+    let output = alone.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.starts_with("ferry-mpi: 4 processes were started, but MPI has not joined them"), "{said}");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(!target.exists());
 }
