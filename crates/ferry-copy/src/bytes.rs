@@ -33,7 +33,10 @@ pub(crate) async fn move_all(
     target: &Target<'_>,
 ) -> Result<Moved, FailureKind> {
     match content {
-        Content::Whole(block) | Content::Begun(_, block) => write_whole(run, block, target).await,
+        Content::Whole(block) | Content::Begun(_, block) => {
+            let device = target.device().or_else(|| folder.abilities().map(|known| known.devices.target));
+            write_whole(run, block, target, device).await
+        }
         Content::Stored(_, bytes) => Ok(stored(run, bytes)),
         // Boxed: its state would be part of every small file's.
         Content::Open(file) if run.options.verify && target.kind == FileKind::Regular => {
@@ -124,7 +127,7 @@ async fn move_ranges(
         let block = run.io.block().await.during(Verb::Read)?;
         let (block, count) = source.read_at(block, 0).await;
         if count.during(Verb::Read)? as u64 == stat.size {
-            return write_whole(run, block, target).await;
+            return write_whole(run, block, target, Some(abilities.devices.target)).await;
         }
         drop(block);
     }
@@ -137,7 +140,12 @@ async fn move_ranges(
     Ok(Moved { method: moved.method, bytes: moved.end.saturating_sub(from), why })
 }
 
-async fn write_whole(run: &Run, block: Block, target: &Target<'_>) -> Result<Moved, FailureKind> {
+async fn write_whole(
+    run: &Run,
+    block: Block,
+    target: &Target<'_>,
+    device: Option<u64>,
+) -> Result<Moved, FailureKind> {
     let bytes = block.as_slice().len() as u64;
     if bytes == 0 {
         return Ok(stored(run, bytes));
@@ -146,7 +154,7 @@ async fn write_whole(run: &Run, block: Block, target: &Target<'_>) -> Result<Mov
     if target.kind != FileKind::Regular {
         target.file.write_next(block).await.1.during(Verb::Write)?;
     } else if run.options.verify {
-        Box::pin(check::write_verified(run, &target.file, block)).await?;
+        Box::pin(check::write_verified(run, &target.file, device, block)).await?;
     } else {
         target.file.write_all_at(block, 0).await.1.during(Verb::Write)?;
     }

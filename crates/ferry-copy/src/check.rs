@@ -8,6 +8,7 @@
 //!
 //! Limits: a device may answer from a cache of its own. A page that another program keeps in memory can't be dropped.
 
+pub(crate) mod flush;
 pub(crate) mod room;
 
 use std::cell::{Cell, RefCell};
@@ -21,6 +22,8 @@ use room::DEPTH;
 
 /// Attempts to drop a file's pages: a processor's list may hold some for a moment.
 const DROPS: u32 = 10;
+/// Reads in a row that return less than a unit, after which the bytes count as different.
+const FRUITLESS: u32 = 10;
 
 /// Returns true if the source has the target's bytes at the same offsets.
 pub(crate) async fn is_same(run: &Run, source: &File, target: &File) -> Result<bool, FailureKind> {
@@ -51,16 +54,44 @@ pub(crate) async fn is_same(run: &Run, source: &File, target: &File) -> Result<b
     compared.map(|()| is_same.get())
 }
 
-/// Lets reads of the target come from its device. Returns the unit of their offsets.
-async fn bypass_cache(run: &Run, target: &File) -> Result<u64, FailureKind> {
+/// The way in which a target is read from its device.
+enum Way {
+    /// Past the page cache, by multiples of this unit.
+    Direct(u64),
+    /// It has no device.
+    InMemory,
+    /// Through the page cache, which has to lose it before.
+    Dropped,
+}
+
+/// Finds the way, and switches direct I/O on for it.
+fn way(run: &Run, target: &File) -> Way {
     match target.set_direct() {
         Ok(unit) if unit.is_reported && (run.io.block_size() as u64).is_multiple_of(unit.bytes) => {
-            return Ok(unit.bytes);
+            Way::Direct(unit.bytes)
         }
-        Ok(_) => target.set_buffered(),
-        Err(WhyBuffered::InMemory) => return Ok(1),
-        Err(_) => {}
+        Ok(_) => {
+            target.set_buffered();
+            Way::Dropped
+        }
+        Err(WhyBuffered::InMemory) => Way::InMemory,
+        Err(_) => Way::Dropped,
     }
+}
+
+/// Lets reads of the target come from its device. Returns the unit of their offsets.
+async fn bypass_cache(run: &Run, target: &File) -> Result<u64, FailureKind> {
+    match way(run, target) {
+        Way::Direct(unit) => return Ok(unit),
+        Way::InMemory => return Ok(1),
+        Way::Dropped => {}
+    }
+    drop_cached(target).await?;
+    Ok(1)
+}
+
+/// Writes a file's pages, and drops them from the page cache.
+async fn drop_cached(target: &File) -> Result<(), FailureKind> {
     target.sync_data().await.during(Verb::Sync)?;
     for _ in 0..DROPS {
         target.forget_cached(0, 0);
@@ -68,7 +99,7 @@ async fn bypass_cache(run: &Run, target: &File) -> Result<u64, FailureKind> {
             break;
         }
     }
-    Ok(1)
+    Ok(())
 }
 
 /// Compares one range, at most a block. Returns the blocks, and true if it is the same.
@@ -80,6 +111,7 @@ async fn compare(
     unit: u64,
 ) -> Result<(Block, Block, bool), FailureKind> {
     let (mut one, mut other, mut at) = (one, other, range.start);
+    let mut fruitless = 0;
     while at < range.end {
         let left = usize::try_from(range.end - at).unwrap_or(usize::MAX);
         let copied;
@@ -90,7 +122,8 @@ async fn compare(
         let count = copied.min(original).min(left) as u64;
         let count = if at + count < range.end { count - count % unit } else { count };
         let bytes = usize::try_from(count).unwrap_or(0);
-        if bytes == 0 || one.as_slice()[..bytes] != other.as_slice()[..bytes] {
+        fruitless = if bytes == 0 { fruitless + 1 } else { 0 };
+        if fruitless == FRUITLESS || one.as_slice()[..bytes] != other.as_slice()[..bytes] {
             return Ok((one, other, false));
         }
         at += count;
@@ -106,8 +139,52 @@ async fn read(file: &File, block: Block, at: u64) -> ferry_io::Result<(Block, us
     Ok((block, count))
 }
 
+/// Reads a small file back that was written from this block. Returns a block with its bytes, and their number.
+async fn read_back(
+    run: &Run,
+    target: &File,
+    (written, device): (Block, Option<u64>),
+    size: usize,
+) -> Result<(Block, usize), FailureKind> {
+    let unit = match way(run, target) {
+        Way::Direct(unit) => usize::try_from(unit).unwrap_or(1),
+        Way::InMemory => 1,
+        Way::Dropped => {
+            drop_cached(target).await?;
+            1
+        }
+    };
+    let is_shared = unit > 1 && size <= flush::MOST_BYTES;
+    let mut block = match device {
+        Some(device) if is_shared => {
+            // Others need it while this file waits.
+            drop(written);
+            run.flushes.pass(target, device).await.during(Verb::Sync)?;
+            run.io.block().await.during(Verb::ReadTarget)?
+        }
+        Some(_) | None => written,
+    };
+    let (mut done, mut fruitless) = (0, 0);
+    while done < size && fruitless < FRUITLESS {
+        let left = (size - done).next_multiple_of(unit);
+        let count;
+        (block, count) = target.read_beside_at(block, done, left, done as u64).await;
+        let count = count.during(Verb::ReadTarget)?;
+        // A read may be short. Direct I/O goes on at a unit only.
+        let count = if done + count < size { count - count % unit } else { count };
+        fruitless = if count == 0 { fruitless + 1 } else { 0 };
+        done += count;
+    }
+    Ok((block, done.min(size)))
+}
+
 /// Writes a file of one block and reads it back; twice if it differs.
-pub(crate) async fn write_verified(run: &Run, target: &File, block: Block) -> Result<(), FailureKind> {
+pub(crate) async fn write_verified(
+    run: &Run,
+    target: &File,
+    device: Option<u64>,
+    block: Block,
+) -> Result<(), FailureKind> {
     let bytes = block.as_slice().to_vec();
     let mut block = block;
     for _ in 0..2 {
@@ -115,9 +192,7 @@ pub(crate) async fn write_verified(run: &Run, target: &File, block: Block) -> Re
         block.set_filled(bytes.len());
         let (written, answer) = target.write_all_at(block, 0).await;
         answer.during(Verb::Write)?;
-        bypass_cache(run, target).await?;
-        let (back, count) = target.read_at(written, 0).await;
-        let count = count.during(Verb::ReadTarget)?;
+        let (back, count) = read_back(run, target, (written, device), bytes.len()).await?;
         target.set_buffered();
         if back.as_slice()[..count] == bytes {
             return Ok(());

@@ -10,6 +10,7 @@ use std::sync::{Arc, OnceLock};
 use ferry_io::{Errno, FileKind, Io, Name, Paths, Semaphore, Stat, Time};
 
 use crate::abilities::Known;
+use crate::check::flush::Flushes;
 use crate::check::room::Room;
 use crate::digest::Digest;
 use crate::dirty::Dirty;
@@ -49,6 +50,8 @@ pub(crate) struct Run {
     pub(crate) backing_up: Semaphore,
     /// Memory for reading copies back (`--verify`).
     pub(crate) room: Room,
+    /// Flushes before small files are read back.
+    pub(crate) flushes: Flushes,
     /// Turns to write to a file that others can reach.
     pub(crate) turns: Turns,
     pub(crate) pace: Option<Pace>,
@@ -68,6 +71,14 @@ pub(crate) struct Run {
     /// Time since which this run makes symbolic links.
     links_since: OnceLock<Time>,
 }
+
+/// Files in flight, at most.
+const FILES: usize = 128;
+/// The same with `--verify`: small files wait for a flush without a block.
+const VERIFIED_FILES: usize = 1024;
+/// Folders that a worker works on, at most, and the same with `--verify`.
+const FOLDERS: usize = 16;
+const VERIFIED_FOLDERS: usize = 128;
 
 /// Bounds on work in flight, by descriptors and blocks.
 pub(crate) struct Limits {
@@ -117,7 +128,8 @@ impl Run {
         // unfinished listing one, and each file two. Files get those that the others leave.
         io.limit_workers(descriptors / 8);
         let workers = io.workers();
-        let folders_at_once = (descriptors / (8 * workers)).clamp(1, 16);
+        let most_folders = if options.verify { VERIFIED_FOLDERS } else { FOLDERS };
+        let folders_at_once = (descriptors / (8 * workers)).clamp(1, most_folders);
         // Six are enough to climb out of thousands of levels (`folder::stays_open`).
         let cached = (descriptors / 8).max(6.min(descriptors / 4)).clamp(2, 256);
         // With few descriptors none is spared for a listing: the rest of it waits in memory.
@@ -128,7 +140,8 @@ impl Run {
         let preloading = preloaded_at_once * folders_at_once * workers;
         let left =
             descriptors.saturating_sub(2 * folders_at_once * workers + 2 * cached + listings + preloading);
-        let files = (left / 2).clamp(1, io.blocks().min(128));
+        let most_files = if options.verify { VERIFIED_FILES } else { io.blocks().min(FILES) };
+        let files = (left / 2).clamp(1, most_files);
         let asks = options.existing == Existing::Ask;
         let limits = Limits {
             files: Semaphore::new(files),
@@ -155,6 +168,7 @@ impl Run {
             open_listings: OpenListings::new(listings),
             backing_up: Semaphore::new(1),
             room: Room::new(workers),
+            flushes: Flushes::default(),
             turns: Turns::new(files),
             dirty: Dirty::default(),
             locks: Locks::default(),

@@ -128,6 +128,36 @@ impl File {
         self.read_more_at(block, 0, size, offset, false).await
     }
 
+    /// Reads up to `size` bytes at `offset` behind the `skip` bytes in the block; 0 at the end. Routed as a request whose
+    /// fiber has other work meanwhile.
+    ///
+    /// ```
+    /// use ferry_io::{Error, Name, OpenHow, Options, run};
+    ///
+    /// # let temporary = tempfile::tempdir().expect("a folder");
+    /// # std::fs::write(temporary.path().join("text"), "ab").expect("a file");
+    /// let (outcome, _stats) = run(&Options::default(), async |io| {
+    ///     let folder = io.open_dir(temporary.path())?;
+    ///     let file = folder.open(&Name::new(b"text").expect("a name"), OpenHow::read()).await?;
+    ///     let (block, count) = file.read_beside_at(io.block().await?, 0, 1, 0).await;
+    ///     assert_eq!(count?, 1);
+    ///     let (block, count) = file.read_beside_at(block, 1, 1, 1).await;
+    ///     assert_eq!((count?, block.as_slice()), (1, &b"ab"[..]));
+    ///     Ok::<(), Error>(())
+    /// })?;
+    /// outcome?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub async fn read_beside_at(
+        &self,
+        block: Block,
+        skip: usize,
+        size: usize,
+        offset: u64,
+    ) -> (Block, Result<usize>) {
+        self.read_more_at(block, skip, size, offset, true).await
+    }
+
     /// Reads up to `size` bytes at `offset` behind the `skip` bytes in the block. With `waits` the read leaves the
     /// worker.
     pub(crate) async fn read_more_at(

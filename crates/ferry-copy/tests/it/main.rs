@@ -15,3 +15,4 @@ mod simulation;
 mod storms;
 mod time;
 mod told;
+mod verified;

@@ -70,8 +70,9 @@ fn files_at_once_are_bounded_by_blocks_and_by_descriptors() {
     let options = ["--backend=posix", "--route=pool", "--reflink=never", "--workers=4"];
     let most = watch(memory.path(), "", &options).files;
     assert!((100..=128 + CLOSING).contains(&most), "{most} files were open");
-    for options in MANY_IN_FLIGHT {
-        let most = watch(memory.path(), FEW, &options).files;
+    let verified = ["--backend=posix", "--verify", "--route=pool"];
+    for options in MANY_IN_FLIGHT.iter().chain([&verified]) {
+        let most = watch(memory.path(), FEW, options).files;
         assert!((2..=32).contains(&most), "{options:?}: {most} files were open with 64 descriptors");
     }
 }

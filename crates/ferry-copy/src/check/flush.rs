@@ -1,0 +1,115 @@
+//! Flushes that many files share: the pages of a small file reach the device with those of all files written meanwhile.
+//!
+//! One flush of a filesystem runs at a time. Files that are written meanwhile wait for the next one, and form a *group*.
+//! So the longer a flush takes, the more files the next one has, and the device gets few large writes instead of one
+//! for each file.
+//!
+//! syncfs(2) also writes what other programs have changed on that filesystem.
+
+use std::collections::HashMap;
+use std::future::poll_fn;
+use std::sync::{Arc, Mutex};
+use std::task::{Poll, Waker};
+
+use ferry_io::{Cause, Error, File, Operation, Semaphore};
+
+use crate::mutex::lock;
+
+/// Files of at most so many bytes share flushes: their bytes are kept in memory meanwhile, for comparing.
+pub(super) const MOST_BYTES: usize = 16 << 10;
+
+/// The flushes of all filesystems that the run writes to.
+#[derive(Default)]
+pub(crate) struct Flushes(Mutex<HashMap<u64, Arc<Flush>>>);
+
+/// The flushes of one filesystem.
+struct Flush {
+    /// Held by the one that runs.
+    turn: Semaphore,
+    /// The group of the next one; `None` if no file waits for it.
+    next: Mutex<Option<Arc<Group>>>,
+}
+
+/// Files that share a flush. The first one performs it, and all go on at its end: what they read then shares submissions.
+#[derive(Default)]
+struct Group(Mutex<Flushed>);
+
+#[derive(Default)]
+struct Flushed {
+    /// Set at the end: true if the flush has succeeded.
+    has_succeeded: Option<bool>,
+    waiting: Vec<Waker>,
+}
+
+impl Flushes {
+    /// Waits until the bytes that a file has now are on its device.
+    ///
+    /// # Errors
+    /// Those of fdatasync(2) for this file: the error of a flush may be another file's.
+    pub(super) async fn pass(&self, file: &File, device: u64) -> ferry_io::Result<()> {
+        let flush = Arc::clone(lock(&self.0).entry(device).or_insert_with(|| Arc::new(Flush::new())));
+        let has_succeeded = match flush.join() {
+            (group, true) => flush.perform(file, &group).await?,
+            (group, false) => group.ended().await?,
+        };
+        if has_succeeded { Ok(()) } else { file.sync_data().await }
+    }
+}
+
+impl Flush {
+    fn new() -> Self {
+        Self { turn: Semaphore::new(1), next: Mutex::new(None) }
+    }
+
+    /// Returns the group of the next flush, and true if this file is the first in it.
+    fn join(&self) -> (Arc<Group>, bool) {
+        let mut next = lock(&self.next);
+        let is_first = next.is_none();
+        (Arc::clone(next.get_or_insert_default()), is_first)
+    }
+
+    /// Performs the flush of a group once the one before has ended. Returns true if it has succeeded.
+    async fn perform(&self, file: &File, group: &Group) -> ferry_io::Result<bool> {
+        let mut end = End { group, has_succeeded: false };
+        let turn = self.turn.acquire().await;
+        // Files that are written from now on need another one.
+        lock(&self.next).take();
+        let _turn = turn?;
+        end.has_succeeded = file.sync_filesystem().await.is_ok();
+        Ok(end.has_succeeded)
+    }
+}
+
+impl Group {
+    /// Waits for the end of the flush. Returns true if it has succeeded.
+    async fn ended(&self) -> ferry_io::Result<bool> {
+        poll_fn(|cx| {
+            if ferry_io::is_cancelled() {
+                return Poll::Ready(Err(Error { operation: Operation::Wait, cause: Cause::Cancelled }));
+            }
+            let mut flushed = lock(&self.0);
+            if let Some(has_succeeded) = flushed.has_succeeded {
+                return Poll::Ready(Ok(has_succeeded));
+            }
+            flushed.waiting.push(cx.waker().clone());
+            Poll::Pending
+        })
+        .await
+    }
+}
+
+/// Ends a group, also if its flush was cancelled.
+struct End<'a> {
+    group: &'a Group,
+    has_succeeded: bool,
+}
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        let mut flushed = lock(&self.group.0);
+        flushed.has_succeeded = Some(self.has_succeeded);
+        let waiting = std::mem::take(&mut flushed.waiting);
+        drop(flushed);
+        waiting.into_iter().for_each(Waker::wake);
+    }
+}

@@ -1,0 +1,76 @@
+//! `--verify`: small files share flushes of their filesystem, and each is named whose bytes do not reach it.
+
+use std::cell::Cell;
+
+use ferry_copy::{Failure, FailureKind, Options, Reflink, Verb};
+use ferry_io::sim::{Fault, World, differences};
+use ferry_io::{Errno, Operation};
+
+use crate::simulation::{EXT4, world};
+use crate::told::{Outcome, archive, copy, for_seeds, is_one_seed};
+
+/// Small files of a run.
+const SMALL: usize = 200;
+/// Bytes of a block that holds any of them.
+const LARGE: usize = 16 << 10;
+
+/// Copies small files, and reads them back past the page cache.
+fn verified(seed: u64, block_size: usize, fault: Option<Fault>) -> (World, Outcome) {
+    let (world, mut io) = world(seed);
+    (io.block_size, io.blocks) = (block_size, 64);
+    world.folder("source");
+    for number in 0..SMALL {
+        world.file(format!("source/{number}"), &[7; 16 << 10][..1 + number * 80]);
+    }
+    world.change(|settings| {
+        (settings.opens_direct, settings.magic, settings.descriptors) = (true, Some(EXT4), 4000);
+        settings.keeps_history = true;
+        settings.faults.extend(fault);
+    });
+    let outcome = copy(&world, &Options { verify: true, reflink: Reflink::Never, ..archive() }, &io);
+    (world, outcome)
+}
+
+#[test]
+fn small_files_share_flushes() {
+    let (files, flushes) = (Cell::new(0), Cell::new(0));
+    for_seeds(30, |seed| {
+        let (world, outcome) = verified(seed, LARGE, None);
+        assert!(outcome.failures.is_empty(), "{:?}", outcome.failures);
+        assert_eq!(differences(&world.model("source"), &world.model("target")), Vec::<String>::new());
+        let syncs = world.history().iter().filter(|call| call.contains(" sync ")).count();
+        assert!((1..SMALL).contains(&syncs), "{syncs} flushes for {SMALL} files");
+        files.set(files.get() + SMALL);
+        flushes.set(flushes.get() + syncs);
+    });
+    assert!(is_one_seed() || flushes.get() < files.get() / 3, "{flushes:?} flushes for {files:?} files");
+}
+
+#[test]
+fn reads_of_less_than_a_unit_are_repeated() {
+    // Most files have several blocks, and the world cuts transfers short anywhere.
+    for_seeds(30, |seed| {
+        let (world, outcome) = verified(seed, 4096, None);
+        assert!(outcome.failures.is_empty(), "{:?}", outcome.failures);
+        assert_eq!(differences(&world.model("source"), &world.model("target")), Vec::<String>::new());
+    });
+}
+
+#[test]
+fn after_a_flush_has_failed_each_file_of_it_is_synced_by_itself() {
+    for_seeds(30, |seed| {
+        let (world, outcome) = verified(seed, LARGE, Some(Fault::nth(Operation::Sync, 1, Errno::IO)));
+        assert!(outcome.failures.is_empty(), "{:?}", outcome.failures);
+        assert_eq!(differences(&world.model("source"), &world.model("target")), Vec::<String>::new());
+    });
+}
+
+#[test]
+fn each_file_that_can_not_be_flushed_is_named() {
+    for_seeds(30, |seed| {
+        let (world, outcome) = verified(seed, LARGE, Some(Fault::always(Operation::Sync, Errno::IO)));
+        let is_sync = |failure: &&Failure| matches!(failure.kind, FailureKind::Io { verb: Verb::Sync, .. });
+        assert_eq!(outcome.failures.iter().filter(is_sync).count(), SMALL, "{:?}", outcome.failures);
+        assert_eq!(world.model("target").len(), 1, "a file that was not verified got its name");
+    });
+}
