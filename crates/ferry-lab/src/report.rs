@@ -1,8 +1,8 @@
 //! The report: records as one HTML page without network access or scripts.
 //!
 //! Called by `ferry lab report`. The page shows the answer of each record, with its plot. Folded below it are claims,
-//! warnings, further plots, tables beside the documents' published ones, and every figure of every run. Answers, plots
-//! and decided claims are printed, and what the reader has opened. A content security policy forbids loading anything;
+//! warnings, further plots, tables beside the documents' published ones, and every figure of every run. Answers, their
+//! plots and decided claims are printed, and what the reader has opened; warnings are only counted. A content security policy forbids loading anything;
 //! `html` escapes all texts of records.
 //!
 //! For keyboards and screen readers, scrolling regions can be focused, plots have descriptions, and no meaning depends
@@ -13,6 +13,7 @@ mod machines;
 mod runs;
 mod section;
 mod source;
+mod title;
 
 use std::collections::BTreeMap;
 
@@ -42,7 +43,7 @@ pub fn page(sources: &[Source]) -> String {
     out += "<main id=\"main\" tabindex=\"-1\">\n";
     out += &overview(&sections);
     sections.iter().for_each(|section| out += &section.html());
-    out += &machines::all(sources);
+    out += &machines::all(sources, &names);
     out += &format!("</main>\n<footer><p>Made by ferry {}.</p></footer>\n", env!("CARGO_PKG_VERSION"));
     out += "</body>\n</html>\n";
     out
@@ -61,9 +62,10 @@ fn head(title: &str) -> String {
     )
 }
 
+/// Links to the parts, folded. The style sheet shows them on wide screens.
 fn contents(sections: &[Section<'_>]) -> String {
     let mut out = String::from(
-        "<nav aria-labelledby=\"contents\">\n<h2 id=\"contents\">Contents</h2>\n<ul>\n\
+        "<nav aria-labelledby=\"contents\">\n<details><summary><h2 id=\"contents\">Contents</h2></summary>\n<ul>\n\
          <li><a href=\"#overview\">Overview</a></li>\n",
     );
     for section in sections {
@@ -73,7 +75,7 @@ fn contents(sections: &[Section<'_>]) -> String {
         }
         out += "</ul></li>\n";
     }
-    out + "<li><a href=\"#machines\">Machines</a></li>\n</ul>\n</nav>\n"
+    out + "<li><a href=\"#machines\">Machines</a></li>\n</ul>\n</details>\n</nav>\n"
 }
 
 /// The answer of each record, and a row with scale, runs, outcomes and reliability.
@@ -93,7 +95,7 @@ fn overview(sections: &[Section<'_>]) -> String {
             html::escaped(&minute(&record.started)),
         ]);
     }
-    let answer = |section: &Section<'_>| (section.title.clone(), html::escaped(&section.headline.answer));
+    let answer = |section: &Section<'_>| (section.title.clone(), html::sentence(&section.headline.answer));
     let answers: Vec<(String, String)> = sections.iter().map(answer).collect();
     let answers = html::terms(answers.iter().map(|(title, answer)| (title.as_str(), answer.clone())));
     format!(

@@ -126,6 +126,12 @@ fn topic(text: Text, names: &[OsString]) -> Result<Command, CommandError> {
     Ok(Command::Print(text, Box::new(found)))
 }
 
+/// Returns the command that these arguments name, unless they have further words.
+pub(crate) fn without_arguments(arguments: &[OsString]) -> Option<clap::Command> {
+    let names = arguments.get(1..).filter(|names| !names.is_empty())?;
+    names.iter().try_fold(overview(), |above, name| above.find_subcommand(name).cloned())
+}
+
 pub(crate) fn overview() -> clap::Command {
     arguments::overview(&MANUAL, OPTIONS)
         .subcommand(command(&cp::MANUAL, cp::OPTIONS))

@@ -164,7 +164,8 @@ pub fn verify_by(
         &compare::Observer<'_>,
     ) -> Result<compare::Summary, String>,
 ) -> ExitCode {
-    let wrong = |usage| complain(&CommandError { program: verify::MANUAL.name, usage, code: cli::WRONG_USE });
+    let wrong =
+        |usage| complain(&CommandError { program: verify::MANUAL.name, usage, code: cli::WRONG_USE }, &[]);
     let request = match verify::parse(arguments) {
         Ok(Parsed::Run(request)) => request,
         Ok(Parsed::Print(text, command)) => return print(text, *command),

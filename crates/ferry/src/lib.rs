@@ -44,7 +44,7 @@ use self::arguments::{CommandError, Text};
 /// Runs the command that `arguments` (starting with the program's name) ask for.
 #[must_use]
 pub fn run(arguments: &[OsString]) -> ExitCode {
-    dispatch(arguments).unwrap_or_else(|error| complain(&error))
+    dispatch(arguments).unwrap_or_else(|error| complain(&error, arguments))
 }
 
 /// Runs a command within another program. `program` is the path that starts this command anew, with the arguments after
@@ -85,11 +85,16 @@ fn print(text: Text, command: clap::Command) -> ExitCode {
     if printed.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn complain(error: &CommandError) -> ExitCode {
+/// Reports the error. A command without any arguments also shows its short help.
+fn complain(error: &CommandError, arguments: &[OsString]) -> ExitCode {
     let (program, usage) = (error.program, &error.usage);
     let mut text = format!("{program}: {}\n", usage.message);
     if usage.hint {
-        text += &format!("Try '{program} --help' for more information.\n");
+        let bare = if error.code == cli::WRONG_USE { cli::without_arguments(arguments) } else { None };
+        text += &match bare {
+            Some(command) => format!("\n{}", help::short(command).render_help()),
+            None => format!("Try '{program} --help' for more information.\n"),
+        };
     }
     // If standard error is closed, only the exit code is left.
     std::io::stderr().write_all(text.as_bytes()).ok();

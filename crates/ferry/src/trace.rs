@@ -9,6 +9,7 @@ pub(crate) mod options;
 mod reasons;
 mod record;
 mod show;
+mod target;
 mod text;
 mod tui;
 

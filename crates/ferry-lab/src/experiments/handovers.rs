@@ -143,13 +143,14 @@ impl Experiment for Handovers {
     fn headline(&self, record: &Record) -> Headline {
         let share = |filesystem: &&str| {
             let found = handed(record, filesystem, "write", "buffered")?;
-            Some(format!("{} on {filesystem}", percent(found.middle)))
+            Some((percent(found.middle), place_of(record, filesystem)))
         };
-        let shares: Vec<String> = FILESYSTEMS.iter().filter_map(share).collect();
-        if shares.is_empty() {
+        let shares: Vec<(String, String)> = FILESYSTEMS.iter().filter_map(share).collect();
+        let Some(((first, place), rest)) = shares.split_first() else {
             return Headline::none("buffered writes");
-        }
-        Headline::new(format!("Buffered writes that the kernel hands to a worker: {}", shares.join(", ")))
+        };
+        let rest: String = rest.iter().map(|(share, place)| format!(", {share} {place}")).collect();
+        Headline::new(format!("The kernel hands {first} of the buffered writes {place} to a worker{rest}"))
     }
 }
 
@@ -243,6 +244,15 @@ fn find<'r>(record: &'r Record, filesystem: &str, operation: &str, how: &str) ->
 fn handed(record: &Record, filesystem: &str, operation: &str, how: &str) -> Option<Interval> {
     let cell = find(record, filesystem, operation, how)?;
     record.summary(cell, HANDED).map(|found| found.median)
+}
+
+/// `on XFS`.
+fn place_of(record: &Record, filesystem: &str) -> String {
+    match filesystem {
+        "xfs" => "on XFS".to_owned(),
+        HERE => format!("in the work folder ({})", record.machine.place.filesystem),
+        other => format!("on {other}"),
+    }
 }
 
 fn percent(share: f64) -> String {

@@ -8,8 +8,14 @@ use super::copy::{groups, shares};
 use crate::headline::{Headline, Speed, confidence, others, speed};
 use crate::record::{Cell, Record, Value};
 use crate::statistics::Interval;
-use crate::units::{figure, size};
+use crate::units::size;
 use crate::verdict::{interval, middle};
+
+mod syscalls;
+mod when;
+
+pub(super) use self::syscalls::syscalls;
+pub(super) use self::when::when;
 
 #[cfg(test)]
 mod tests;
@@ -158,7 +164,7 @@ fn in_flight(record: &Record, files: &str, cache: &str) -> Option<String> {
     let block = deepest.text("block");
     let is_single = |cell: &&Cell| cell.text("block") == block && cell.number("depth") == Some(1);
     let single = record.cells.iter().filter(ring).find(is_single)?;
-    let subject = format!("a ring with {} blocks in flight", deepest.text("depth"));
+    let subject = format!("A ring with {} blocks in flight", deepest.text("depth"));
     let ratio = speed(record, single, deepest, RETURNED)?;
     let published = (files == "one").then_some("1.60");
     Some(stated(record, (&subject, "one with a single block"), &format!("of {block}"), ratio, published))
@@ -170,7 +176,7 @@ pub(super) fn write(record: &Record) -> Headline {
         let cell = record.find(&[("operation", operation), ("sink", sink)])?;
         speed(record, record.cell(cell.base.as_deref()?)?, cell, RETURNED)
     };
-    let operations = [("overwrite", "to a sparse file", "0.75"), ("download", "in a download", "0.60")];
+    let operations = [("overwrite", "on a sparse file", "0.75"), ("download", "in a download", "0.60")];
     let found = operations.into_iter().find_map(|its| Some((its, ratio(its.0, "ring")?)));
     let Some(((operation, place, of_direct), ring)) = found else {
         return Headline::none("io_uring and plain writes");
@@ -209,12 +215,12 @@ fn ring_modes(record: &Record, load: &str, words: &str) -> Option<Headline> {
     let (base, of_base) = measured.next()?;
     let is_documents = base == "plain" && load == "alone";
     let base = if base == "plain" { "a plain one".to_owned() } else { format!("one of mode {base}") };
-    let place = format!("for {depth} reads in flight, {words}");
+    let place = format!("with {depth} reads in flight, {words}");
     let sentence = |(mode, cell): (&str, &Cell)| {
         // More reads are better, so that the cells are divided the other way round.
         let ratio = record.ratio(of_base, cell, READS)?;
         let published = (is_documents && mode == "coop").then_some("1.15-1.20");
-        Some(stated(record, (&format!("a ring of mode {mode}"), &base), &place, ratio, published))
+        Some(stated(record, (&format!("A ring of mode {mode}"), &base), &place, ratio, published))
     };
     let mut sentences = measured.filter_map(sentence);
     let answer = sentences.next()?;
@@ -236,12 +242,12 @@ pub(super) fn disk(record: &Record) -> Headline {
     let deepest = depths.max().unwrap_or(1);
     let single = find("random", 1);
     let deep = ratio(single, find("random", deepest)).filter(|_| deepest > 1).map(|ratio| {
-        let (subject, base) = (format!("a queue of {deepest}"), "one request at a time");
+        let (subject, base) = (format!("A queue of {deepest}"), "one request at a time");
         let published = (deepest == 64).then_some("16.5");
         stated(record, (&subject, base), "with random reads of 4 KiB", ratio, published)
     });
     let random = ratio(find("sequential", 1), single).map(|ratio| {
-        let subject = "a stream of random reads of 4 KiB";
+        let subject = "A stream of random reads of 4 KiB";
         stated(record, (subject, "a sequential one"), "with one request in flight", ratio, Some("0.04"))
     });
     let mut sentences = deep.into_iter().chain(random);
@@ -270,60 +276,6 @@ pub(super) fn cache(record: &Record) -> Headline {
     let place = format!("with {access} access");
     Headline::new(stated(record, (&subject, "the page cache"), &place, ratio, None))
         .shown_by(format!("{access}: bytes"))
-}
-
-/// SQPOLL beside a ring without it, and the calls a block.
-pub(super) fn syscalls(record: &Record) -> Headline {
-    let find = |mode: &str| record.find(&[("mode", mode), ("block", "4K")]);
-    let found = ["many", "one"].into_iter().find_map(|mode| {
-        let ratio = speed(record, find(mode)?, find(&format!("{mode}-sqpoll"))?, RETURNED)?;
-        Some((mode, ratio))
-    });
-    let calls = find("one").and_then(|cell| median(record, cell, "enters_per_block"));
-    let calls = calls.map(|calls| {
-        let calls = figure(calls, "x");
-        format!("With one request at a time, a block of 4 KiB takes {calls} io_uring_enter calls")
-    });
-    match (found, calls) {
-        (Some((mode, ratio)), calls) => {
-            let requests = if mode == "many" { "many requests" } else { "one request" };
-            let place = format!("in a copy with {requests} in flight, blocks of 4K");
-            let names = ("SQPOLL", "a ring without it");
-            let headline = Headline::new(stated(record, names, &place, ratio, None)).and(calls);
-            headline.shown_by("Time by block size".to_owned())
-        }
-        (None, Some(calls)) => Headline::new(calls),
-        (None, None) => Headline::none("copies with SQPOLL and without"),
-    }
-}
-
-/// The ring beside plain calls in the first case that was measured, and the other cases counted.
-pub(super) fn when(record: &Record) -> Headline {
-    let copy = ("a copy by the ring", "one by plain calls");
-    let read = ("a long read by the ring", "one by a plain call");
-    let sync = ("an fsync(2) by the ring", "one by a plain call");
-    let worker = "for another fiber of its worker (99th percentile)";
-    let cases = [
-        ("two-devices", "durable_s", copy, "between two devices, until durable"),
-        ("durable", RETURNED, copy, "with small files that are made durable"),
-        ("small-memory", RETURNED, copy, "with little memory"),
-        ("latency", "read_p99_s", copy, "for a reader beside it (99th percentile)"),
-        ("beside-read", "tick_p99_s", read, worker),
-        ("beside-sync", "tick_p99_s", sync, worker),
-        ("buffered", RETURNED, copy, "with enough memory"),
-    ];
-    let find = |case: &str, route: &str| record.find(&[("case", case), ("route", route)]);
-    let found = cases.into_iter().filter_map(|(case, measure, names, place)| {
-        Some((case, names, place, speed(record, find(case, "inline")?, find(case, "ring")?, measure)?))
-    });
-    let found: Vec<(&str, (&str, &str), &str, Interval)> = found.collect();
-    let Some(((case, names, place, ratio), rest)) = found.split_first() else {
-        return Headline::none("the ring and plain calls");
-    };
-    let rest: Vec<Interval> = rest.iter().map(|(.., ratio)| *ratio).collect();
-    Headline::new(stated(record, *names, place, *ratio, None))
-        .and(others(&rest, ["case", "cases"]))
-        .shown_by((*case).to_owned())
 }
 
 /// Share of a working set that stays in memory beside ferry and beside cp.

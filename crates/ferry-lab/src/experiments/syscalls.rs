@@ -6,7 +6,7 @@
 //! is permitted. Counting does not slow the runs measurably, so times can be compared.
 
 mod counts;
-mod program;
+pub(super) mod program;
 mod verdicts;
 
 use std::path::Path;

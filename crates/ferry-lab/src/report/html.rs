@@ -3,6 +3,11 @@
 use crate::table::Table;
 pub(super) use ferry_trace::export::escaped;
 
+/// A sentence. Figures are not parted from their percent signs.
+pub(super) fn sentence(text: &str) -> String {
+    escaped(text).replace(" %", "\u{a0}%")
+}
+
 /// A link within the page.
 pub(super) fn link(id: &str, text: &str) -> String {
     format!("<a href=\"#{id}\">{}</a>", escaped(text))
@@ -117,8 +122,8 @@ pub(super) fn table(id: &str, table: &Table) -> String {
 /// Presentation of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shown {
-    /// Open at first, and printed.
-    Open,
+    /// Open at first, and never printed.
+    OnScreen,
     /// Folded at first, and printed.
     Printed,
     /// Folded at first, and printed only if the reader has opened it.
@@ -128,7 +133,7 @@ pub(super) enum Shown {
 /// A part that can be folded.
 pub(super) fn part(id: &str, title: &str, shown: Shown, content: &str) -> String {
     let attributes = match shown {
-        Shown::Open => "class=\"printed\" open",
+        Shown::OnScreen => "class=\"screen\" open",
         Shown::Printed => "class=\"printed\"",
         Shown::Folded => "class=\"part\"",
     };

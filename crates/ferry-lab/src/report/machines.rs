@@ -5,22 +5,21 @@ use super::source::Source;
 use crate::machine::{Filesystem, Machine, Processor};
 use crate::units::{figure, real};
 
-/// The section of all machines.
-pub(super) fn all(sources: &[Source]) -> String {
-    let mut machines: Vec<(Machine, Vec<usize>)> = Vec::new();
-    for (index, source) in sources.iter().enumerate() {
+/// The section of all machines, with the titles of their records.
+pub(super) fn all(sources: &[Source], titles: &[&str]) -> String {
+    let mut machines: Vec<(Machine, Vec<&str>)> = Vec::new();
+    for (source, title) in sources.iter().zip(titles) {
         let machine = source.record.machine.lasting();
         match machines.iter_mut().find(|(known, _)| *known == machine) {
-            Some((_, of)) => of.push(index),
-            None => machines.push((machine, vec![index])),
+            Some((_, of)) => of.push(title),
+            None => machines.push((machine, vec![title])),
         }
     }
     let mut out = String::from("<section aria-labelledby=\"machines\">\n<h2 id=\"machines\">Machines</h2>\n");
     let several = machines.len() > 1;
     for (number, (machine, of)) in machines.iter().enumerate() {
         if several {
-            let files: Vec<String> = of.iter().map(|index| escaped(&sources[*index].name)).collect();
-            out += &format!("<h3>Machine {}: {}</h3>\n", number + 1, files.join(", "));
+            out += &format!("<h3>Machine {}: {}</h3>\n", number + 1, escaped(&of.join(", ")));
         }
         out += &one(machine);
     }

@@ -1,10 +1,10 @@
 //! Section of one record: its answer and the plot of it, then folded: claims, warnings, further plots, figures beside the
 //! published ones, conditions, all runs.
 
-use super::html::{Shown, escaped, link, part, scrolling, table, terms};
+use super::html::{Shown, escaped, link, part, scrolling, sentence, table, terms};
 use super::runs::values;
 use super::source::{Source, scale};
-use super::{machines, runs};
+use super::{machines, runs, title};
 use crate::headline::Headline;
 use crate::plot::Plot;
 use crate::published::{self, MACHINES};
@@ -19,8 +19,10 @@ pub(super) struct Section<'s> {
     source: &'s Source,
     /// Id that links refer to.
     pub(super) id: String,
-    /// `copy`, or with several of them `copy, 1 of 2`.
+    /// `copy`, or with several of them the file's name, `copy-large`.
     pub(super) title: String,
+    /// Parameters that distinguish it from other records of its experiment.
+    differences: String,
     /// Verdicts of the record.
     pub(super) verdicts: Vec<Verdict>,
     /// Answer of the record.
@@ -36,25 +38,21 @@ type Part = (&'static str, &'static str, Shown, String);
 impl<'s> Section<'s> {
     /// Returns a section for each record.
     pub(super) fn all(sources: &'s [Source]) -> Vec<Self> {
-        let section = |(index, source): (usize, &'s Source)| {
-            let name = &source.record.experiment;
-            let of =
-                |sources: &[Source]| sources.iter().filter(|other| other.record.experiment == *name).count();
-            let (number, all) = (of(sources.get(..index).unwrap_or_default()) + 1, of(sources));
-            let title = if all > 1 { format!("{name}, {number} of {all}") } else { name.clone() };
-            Self::new(source, format!("record-{}", index + 1), title)
+        let titles = title::all(sources).into_iter();
+        let section = |(index, (source, title)): (usize, (&'s Source, String))| {
+            Self::new(source, format!("record-{}", index + 1), title, title::differences(sources, source))
         };
-        sources.iter().enumerate().map(section).collect()
+        sources.iter().zip(titles).enumerate().map(section).collect()
     }
 
-    fn new(source: &'s Source, id: String, title: String) -> Self {
+    fn new(source: &'s Source, id: String, title: String, differences: String) -> Self {
         let Source { record, experiment, .. } = source;
         let headline = experiment.headline(record);
         let mut plots = experiment.plots(record);
         // A stable sort keeps the others in their order.
         plots.sort_by_key(|plot| headline.plot.as_ref() != Some(&plot.title));
         let (verdicts, tables) = (experiment.verdicts(record), experiment.tables(record));
-        Self { source, id, title, verdicts, headline, plots, tables }
+        Self { source, id, title, differences, verdicts, headline, plots, tables }
     }
 
     /// Returns its record.
@@ -78,13 +76,14 @@ impl<'s> Section<'s> {
         let id = &self.id;
         let mut out = format!(
             "<section class=\"record\" aria-labelledby=\"{id}\">\n<div class=\"answer\">\n<h2 id=\"{id}\">{}</h2>\n\
-             <p class=\"about\">{}.</p>\n<p class=\"headline\">{}.</p>\n",
+             <p class=\"about\">{}.{}</p>\n<p class=\"headline\">{}.</p>\n",
             escaped(&self.title),
             escaped(self.source.experiment.spec().about),
-            escaped(&self.headline.answer),
+            self.distinction(),
+            sentence(&self.headline.answer),
         );
-        for sentence in &self.headline.more {
-            out += &format!("<p>{}.</p>\n", escaped(sentence));
+        for more in &self.headline.more {
+            out += &format!("<p>{}.</p>\n", sentence(more));
         }
         out += &self.notice();
         out += &self.plots.first().map(drawn).unwrap_or_default();
@@ -97,20 +96,29 @@ impl<'s> Section<'s> {
         out + "</section>\n"
     }
 
+    /// The parameters that distinguish the record, in a line.
+    fn distinction(&self) -> String {
+        if self.differences.is_empty() {
+            return String::new();
+        }
+        format!("<br>This record: {}.", escaped(&self.differences))
+    }
+
     /// What a reader must know before using the figures.
     fn notice(&self) -> String {
         let record = self.record();
         if record.is_to_be_trusted() {
             return String::new();
         }
-        let why = link(&self.part("warnings"), "why");
+        let doubts = self.record().warnings.iter().filter(|warning| warning.distrust).count();
+        let why = link(&self.part("warnings"), &counted(doubts, "warning"));
         let quick = record.scale == Scale::Quick && self.source.experiment.spec().is_measured;
         let words = if quick { "<code>--quick</code> decides nothing" } else { "Do not trust these figures" };
         format!("<p class=\"notice\"><strong>{words}:</strong> see {why}.</p>\n")
     }
 
     fn contents(&self) -> [Part; 7] {
-        let doubted = if self.record().is_to_be_trusted() { Shown::Folded } else { Shown::Open };
+        let doubted = if self.record().is_to_be_trusted() { Shown::Folded } else { Shown::OnScreen };
         let others: String = self.plots.iter().skip(1).map(drawn).collect();
         [
             ("claims", "Claims", Shown::Printed, self.claims()),

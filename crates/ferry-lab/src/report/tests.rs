@@ -13,6 +13,7 @@ fn a_page_has_a_section_for_each_record() {
     for part in [
         "<title>ferry lab: copy, 1 of 2; copy, 2 of 2</title>",
         "<h2 id=\"record-1\">copy, 1 of 2</h2>",
+        "<nav aria-labelledby=\"contents\">\n<details><summary><h2 id=\"contents\">",
         "<a href=\"#record-2-claims\">Claims</a>",
         "Document 004: 780 MB in files of 1 MiB",
         "&#39;rsync&#39; is not found on the PATH",
@@ -21,6 +22,39 @@ fn a_page_has_a_section_for_each_record() {
     ] {
         assert!(html.contains(part), "{part} in {html}");
     }
+}
+
+#[test]
+fn records_of_one_experiment_are_distinguished_by_file_and_parameters() {
+    let named = |name: &str| Source::new(format!("'{name}'"), record()).unwrap();
+    let titles =
+        |names: &[&str]| super::title::all(&names.iter().map(|name| named(name)).collect::<Vec<_>>());
+    assert_eq!(titles(&["records/copy-large.json"]), ["copy"]);
+    assert_eq!(
+        titles(&["a/copy.json", "a/copy-large.json", "before"]),
+        ["copy", "copy-large", "copy, before"]
+    );
+    assert_eq!(titles(&["a/copy.json", "b/copy.json"]), ["copy, a/copy.json", "copy, b/copy.json"]);
+    assert_eq!(titles(&["copy.json", "copy.json"]), ["copy, 1 of 2", "copy, 2 of 2"]);
+
+    let mut other = named("large.json");
+    other.record.parameters.insert("trees".to_owned(), crate::record::Value::Texts(vec!["large".to_owned()]));
+    let html = page(&[named("small.json"), other]);
+    assert!(html.contains("<h2 id=\"record-2\">copy, large</h2>"), "{html}");
+    assert!(html.contains("<br>This record: trees large.</p>"), "{html}");
+    assert!(!page(&[named("small.json")]).contains("This record:"));
+}
+
+#[test]
+fn sizes_that_distinguish_records_have_units() {
+    let of = |bytes: u64| {
+        let mut ring = record();
+        ring.experiment = "ring".to_owned();
+        ring.parameters.insert("file-size".to_owned(), bytes.into());
+        Source::new(bytes.to_string(), ring).unwrap()
+    };
+    let sources = [of(1 << 30), of(64 << 20)];
+    assert_eq!(super::title::differences(&sources, &sources[1]), "file size 64M");
 }
 
 #[test]
@@ -60,7 +94,7 @@ fn the_answer_and_its_plot_come_first_and_the_rest_is_folded() {
 #[test]
 fn warnings_that_doubt_the_figures_are_open() {
     let opened =
-        |html: &str| html.contains("<details class=\"printed\" open><summary><h3 id=\"record-1-warnings\">");
+        |html: &str| html.contains("<details class=\"screen\" open><summary><h3 id=\"record-1-warnings\">");
     let html = page(&[source(record())]);
     assert!(!opened(&html) && !html.contains("class=\"notice\""), "{html}");
     let mut doubted = record();

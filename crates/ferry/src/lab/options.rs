@@ -109,6 +109,8 @@ fn of_experiment(experiment: &'static dyn Experiment, rest: &[OsString]) -> Resu
     let names = experiment.spec().operands;
     if comparison::is_it(experiment) {
         comparison::add(&mut request, names, &operands, commands)?;
+    } else if operands.is_empty() && !names.is_empty() {
+        return Err(Usage::with_hint("missing operand"));
     } else {
         add(&mut request, names, &operands)?;
     }

@@ -12,7 +12,8 @@ use std::process::ExitCode;
 use ferry_trace::diff::Diff;
 
 use super::open::open;
-use crate::arguments::Effect::{Print, Switch};
+use super::target::{self, Refusal};
+use crate::arguments::Effect::{Print, Switch, Value};
 use crate::arguments::{self, Definition, Manual, Parsed, Read, Text, Usage, option};
 use crate::layout::Screen;
 use crate::output::Output;
@@ -50,27 +51,41 @@ A difference below 3 % is no evidence, because two runs of one command differ as
 side of both recordings (see `ferry trace record`), it is unknown which calls slept. Then calls of more than \
 50 µs, plus 1 ns for each byte, count as device wait, even if another program had the processor.
 
-With --json, times are in nanoseconds, and shares are numbers of which 1 is the whole difference.
+With --json, times are in nanoseconds, and shares are numbers of which 1 is the whole difference. With --output, the \
+extension .json selects --json, and an existing FILE is replaced in one step.
 
 Exit status:
   0  the recordings were compared
-  1  A or B can't be read, is incomplete or has an unknown version, or they can't be compared
+  1  A or B can't be read, is incomplete or has an unknown version, they can't be compared, or FILE can't be written
   2  the command line is wrong",
 };
 
 #[derive(Default)]
 struct Draft {
     is_json: bool,
+    output: Option<PathBuf>,
 }
 
 const OPTIONS: &[Definition<Draft>] = &[
     option("json", "Print one JSON object", Switch(|draft| draft.is_json = true)),
+    Definition {
+        letters: "o",
+        ..option(
+            "output",
+            "Write to FILE [default: standard output]",
+            Value("FILE", |draft, text| {
+                draft.output = Some(text.into());
+                Ok(())
+            }),
+        )
+    },
     option("help", "Print this help", Print(Text::Help)),
 ];
 
 pub(crate) struct Comparison {
     files: [PathBuf; 2],
     is_json: bool,
+    output: Option<PathBuf>,
 }
 
 pub(super) fn command() -> clap::Command {
@@ -85,8 +100,9 @@ pub(super) fn parse(rest: &[OsString]) -> Result<Parsed<Comparison>, Usage> {
     };
     match operands.as_slice() {
         [a, b] => {
-            let files = [a.into(), b.into()];
-            Ok(Parsed::Run(Box::new(Comparison { files, is_json: draft.is_json })))
+            let Draft { is_json, output } = draft;
+            let is_json = is_json || target::is_json(output.as_deref());
+            Ok(Parsed::Run(Box::new(Comparison { files: [a.into(), b.into()], is_json, output })))
         }
         [] => Err(Usage::with_hint("missing operands")),
         [only] => Err(Usage::with_hint(format!("missing operand after {}", quote(only)))),
@@ -97,17 +113,19 @@ pub(super) fn parse(rest: &[OsString]) -> Result<Parsed<Comparison>, Usage> {
 impl Comparison {
     pub(super) fn run(&self) -> ExitCode {
         let output = Output::new();
-        let told = self.told().and_then(|told| {
-            output.line(&told);
-            output.finish().map_err(|error| format!("write error: {error}"))
-        });
-        match told {
+        match self.tell(&output) {
             Ok(()) => ExitCode::SUCCESS,
-            Err(why) => {
+            Err((why, code)) => {
                 output.error(&format!("{}: {why}", MANUAL.name));
-                ExitCode::FAILURE
+                ExitCode::from(code)
             }
         }
+    }
+
+    fn tell(&self, output: &Output) -> Result<(), Refusal> {
+        let place = self.output.as_deref().map(|output| target::place(output, &self.files)).transpose()?;
+        let told = self.told().map_err(|why| (why, 1))?;
+        target::tell(&told, place.as_deref(), output)
     }
 
     fn told(&self) -> Result<String, String> {

@@ -5,10 +5,10 @@ use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use ferry_lab::record::store::{place_of, write_atomically};
 use ferry_trace::{Trace, export};
 
 use super::open::open;
+use super::target::{self, Refusal};
 use crate::arguments::Effect::{Print, Value};
 use crate::arguments::{self, Definition, Manual, Parsed, Read, Text, Usage, option};
 use crate::output::Output;
@@ -153,27 +153,17 @@ impl Export {
         }
     }
 
-    fn write(&self) -> Result<(), (String, u8)> {
+    fn write(&self) -> Result<(), Refusal> {
         // Check the output before reading a long recording.
-        let place = self.output.as_deref().map(|output| self.place(output)).transpose()?;
+        let recording = std::slice::from_ref(&self.file);
+        let place = self.output.as_deref().map(|output| target::place(output, recording)).transpose()?;
         let trace = open(&self.file).map_err(|why| (why, 1))?;
         let mut bytes = Vec::new();
         let unwritten = |error: std::io::Error| (format!("write error: {error}"), 1);
         self.format.write(&trace, &mut bytes).map_err(unwritten)?;
         match place {
-            Some(place) => write_atomically(&place, &bytes, false)
-                .map_err(|failure| (failure.to_string(), failure.exit_code())),
+            Some(place) => target::write(&place, &bytes),
             None => std::io::stdout().lock().write_all(&bytes).map_err(unwritten),
         }
-    }
-
-    /// Resolves the file to replace, and refuses the recording itself.
-    fn place(&self, output: &Path) -> Result<PathBuf, (String, u8)> {
-        let place = place_of(output).map_err(|failure| (failure.to_string(), failure.exit_code()))?;
-        let recording = self.file.canonicalize();
-        if recording.is_ok_and(|recording| place.canonicalize().is_ok_and(|place| place == recording)) {
-            return Err((format!("cannot write {}: it is the recording", quote(output)), 2));
-        }
-        Ok(place)
     }
 }

@@ -1,12 +1,13 @@
 //! `ferry trace show`: summarizes a recording.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use super::open::open;
+use super::target::{self, Refusal};
 use super::{json, text, tui};
-use crate::arguments::Effect::{Print, Switch};
+use crate::arguments::Effect::{Print, Switch, Value};
 use crate::arguments::{self, Definition, Manual, Parsed, Read, Text, Usage, option};
 use crate::output::Output;
 use crate::quote::quote;
@@ -16,7 +17,7 @@ pub(super) const NAME: &str = "show";
 pub(super) const MANUAL: Manual = Manual {
     name: "ferry trace show",
     about: "Summarize a recording",
-    usage: "ferry trace show [OPTION]... FILE",
+    usage: "ferry trace show [OPTION]... RECORDING",
     examples: &[
         ("ferry trace show copy.trace", "Show where the time went"),
         ("ferry trace show --tui copy.trace", "Move about in the timeline"),
@@ -43,42 +44,61 @@ by GETEVENTS at once, or slept for. For programs other than ferry, requests of r
 operations. On a narrow terminal, tables have fewer columns.
 
 With --json, the object \"answer\" has the first figures. Shares are numbers from 0 to 1, and times are in \
-nanoseconds. Of --json and --tui, the last one counts.
+nanoseconds. Of --json and --tui, the last one counts. With --output, the extension .json selects --json, and an \
+existing FILE is replaced in one step.
 
 Exit status:
   0  the recording was shown
-  1  FILE can't be read, is incomplete or has an unknown version, or there is no terminal for --tui
+  1  RECORDING can't be read, is incomplete or has an unknown version, FILE can't be written, or there is no \
+terminal for --tui
   2  the command line is wrong
 
 Environment:
   NO_COLOR  if set and not empty, the timeline has no colours",
 };
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ShowFormat {
-    #[default]
     Text,
     Json,
     Timeline,
 }
 
-const OPTIONS: &[Definition<ShowFormat>] = &[
+#[derive(Default)]
+struct Draft {
+    format: Option<ShowFormat>,
+    output: Option<PathBuf>,
+}
+
+const OPTIONS: &[Definition<Draft>] = &[
     option(
         "json",
         "Print one JSON object; times are in nanoseconds",
-        Switch(|format| *format = ShowFormat::Json),
+        Switch(|draft| draft.format = Some(ShowFormat::Json)),
     ),
     option(
         "tui",
         "Show a timeline on the terminal; press ? for its keys",
-        Switch(|format| *format = ShowFormat::Timeline),
+        Switch(|draft| draft.format = Some(ShowFormat::Timeline)),
     ),
+    Definition {
+        letters: "o",
+        ..option(
+            "output",
+            "Write to FILE [default: standard output]",
+            Value("FILE", |draft, text| {
+                draft.output = Some(text.into());
+                Ok(())
+            }),
+        )
+    },
     option("help", "Print this help", Print(Text::Help)),
 ];
 
 pub(crate) struct Show {
     file: PathBuf,
     format: ShowFormat,
+    output: Option<PathBuf>,
 }
 
 pub(super) fn command() -> clap::Command {
@@ -86,44 +106,49 @@ pub(super) fn command() -> clap::Command {
 }
 
 pub(super) fn parse(rest: &[OsString]) -> Result<Parsed<Show>, Usage> {
-    let mut format = ShowFormat::default();
-    let operands = match arguments::read(OPTIONS, rest, &mut format)? {
+    let mut draft = Draft::default();
+    let operands = match arguments::read(OPTIONS, rest, &mut draft)? {
         Read::Print(text) => return Ok(Parsed::Print(text, Box::new(command()))),
         Read::Operands(operands) => operands,
     };
+    let Draft { format, output } = draft;
+    if format == Some(ShowFormat::Timeline) && output.is_some() {
+        return Err(Usage::with_hint("--tui can't be combined with --output"));
+    }
+    let format = format.unwrap_or_else(|| format_of(output.as_deref()));
     match operands.as_slice() {
-        [file] => Ok(Parsed::Run(Box::new(Show { file: file.into(), format }))),
+        [file] => Ok(Parsed::Run(Box::new(Show { file: file.into(), format, output }))),
         [] => Err(Usage::with_hint("missing operand")),
         [_, more, ..] => Err(Usage::with_hint(format!("extra operand {}", quote(more)))),
     }
 }
 
+/// Returns the format that the name of the output selects.
+fn format_of(output: Option<&Path>) -> ShowFormat {
+    if target::is_json(output) { ShowFormat::Json } else { ShowFormat::Text }
+}
+
 impl Show {
     pub(super) fn run(&self) -> ExitCode {
         let output = Output::new();
-        let fail = |why: &str| {
+        self.tell(&output).unwrap_or_else(|(why, code)| {
             output.error(&format!("{}: {why}", MANUAL.name));
-            ExitCode::FAILURE
+            ExitCode::from(code)
+        })
+    }
+
+    fn tell(&self, output: &Output) -> Result<ExitCode, Refusal> {
+        if self.format == ShowFormat::Timeline {
+            tui::check().map_err(|why| (why.to_owned(), 1))?;
+        }
+        let recording = std::slice::from_ref(&self.file);
+        let place = self.output.as_deref().map(|output| target::place(output, recording)).transpose()?;
+        let trace = open(&self.file).map_err(|why| (why, 1))?;
+        let text = match self.format {
+            ShowFormat::Text => text::of(&trace, text::Page::of_standard_output()).trim_end().to_owned(),
+            ShowFormat::Json => json::of(&trace),
+            ShowFormat::Timeline => return tui::run(&trace).map_err(|error| (error.to_string(), 1)),
         };
-        if self.format == ShowFormat::Timeline
-            && let Err(why) = tui::check()
-        {
-            return fail(why);
-        }
-        let trace = match open(&self.file) {
-            Ok(trace) => trace,
-            Err(why) => return fail(&why),
-        };
-        match self.format {
-            ShowFormat::Text => {
-                output.line(text::of(&trace, text::Page::of_standard_output()).trim_end());
-            }
-            ShowFormat::Json => output.line(&json::of(&trace)),
-            ShowFormat::Timeline => return tui::run(&trace).unwrap_or_else(|error| fail(&error.to_string())),
-        }
-        match output.finish() {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => fail(&format!("write error: {error}")),
-        }
+        target::tell(&text, place.as_deref(), output).map(|()| ExitCode::SUCCESS)
     }
 }

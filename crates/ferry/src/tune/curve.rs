@@ -57,6 +57,19 @@ pub(super) fn blocks(direct: &Direct, page: Page) -> String {
     format!("{}{}\n", curve.text(page), page.wrapped(&words, 0))
 }
 
+/// Random reads a second at the chosen depth. The profile has another measurement of the same rate, which would contradict
+/// the bars by chance.
+pub(super) fn random_read(direct: &Direct) -> f64 {
+    let chosen = direct.depths.iter().find(|found| found.depth == direct.enough_depth);
+    chosen.map_or(direct.random_read, |found| found.iops).median
+}
+
+/// Bytes a second of sequential reads with the chosen block size.
+pub(super) fn sequential_read(direct: &Direct) -> f64 {
+    let chosen = direct.blocks.iter().find(|found| found.bytes == direct.best_block);
+    scaled(&chosen.map_or(direct.sequential_read, |found| found.mb_per_s), 1e6).median
+}
+
 /// Completes a sentence that begins with "a depth of" and has no full stop yet.
 pub(super) fn enough(direct: &Direct) -> String {
     let depth = direct.enough_depth;

@@ -8,7 +8,7 @@ use ferry_tune::measure::folder_of;
 use ferry_tune::store;
 use ferry_tune::{Place, Profile, age_seconds, kernel};
 
-use super::curve::enough;
+use super::curve::{enough, random_read, sequential_read};
 use super::effect::Effect;
 use super::page::Page;
 use crate::layout;
@@ -103,10 +103,10 @@ fn text(file: &Path, profile: &Profile, age: &str, force: &str, effect: &Effect,
         Some(direct) => lines.extend([
             format!(
                 "reads {}, writes {}, blocks of {}, {} random reads of 4 KiB",
-                figure(direct.sequential_read.median * 1e6, "B/s"),
+                figure(sequential_read(direct), "B/s"),
                 figure(direct.sequential_write.median * 1e6, "B/s"),
                 size(direct.best_block),
-                figure(direct.random_read.median, "1/s"),
+                figure(random_read(direct), "1/s"),
             ),
             format!("a depth of {}", enough(direct)),
         ]),

@@ -21,7 +21,8 @@ pub(super) fn tables(folder: &Path, profile: &Profile, page: Page) -> String {
     let mut out = page.wrapped(&head, 2) + "\n\n";
     match &profile.direct {
         Some(direct) => {
-            for part in [page.table(&rates(direct)), depths(direct, page), blocks(direct, page)] {
+            out += &format!("{}\n\n", page.wrapped("Rates are those of direct I/O (O_DIRECT).", 0));
+            for part in [depths(direct, page), blocks(direct, page), page.table(&writes(direct))] {
                 out += &format!("{part}\n");
             }
         }
@@ -34,16 +35,13 @@ pub(super) fn tables(folder: &Path, profile: &Profile, page: Page) -> String {
     out + &handed_over(&profile.handed_over, page)
 }
 
-fn rates(direct: &Direct) -> Table {
-    let mut table = table("Direct I/O, random requests of 4 KiB");
-    let block = size(direct.best_block);
-    let depth = direct.enough_depth;
-    for (way, found) in [("reads", &direct.sequential_read), ("writes", &direct.sequential_write)] {
-        table.row(row(format!("sequential {way} of {block}"), found, 1e6, "B/s"));
-    }
-    for (way, found) in [("reads", &direct.random_read), ("writes", &direct.random_write)] {
-        table.row(row(format!("random {way}, {depth} in flight"), found, 1.0, "1/s"));
-    }
+/// Rates of writes. Those of reads are among the bars.
+fn writes(direct: &Direct) -> Table {
+    let mut table = table("Writes, random ones of 4 KiB");
+    let sequential = format!("sequential, {}", size(direct.best_block));
+    table.row(row(sequential, &direct.sequential_write, 1e6, "B/s"));
+    let random = format!("random, {} in flight", direct.enough_depth);
+    table.row(row(random, &direct.random_write, 1.0, "1/s"));
     table
 }
 

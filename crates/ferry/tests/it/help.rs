@@ -69,6 +69,39 @@ fn without_a_command_the_short_help_is_an_error() {
     }
 }
 
+#[test]
+fn a_command_without_arguments_tells_what_is_missing_and_shows_its_short_help() {
+    for (command, missing) in [
+        ("sync", "missing operand"),
+        ("verify", "missing operand"),
+        ("plan", "name a step: --split, --open, --part or --close"),
+        ("tune", "missing operand"),
+        ("trace record", "missing '-- COMMAND'"),
+        ("trace show", "missing operand"),
+        ("trace diff", "missing operands"),
+        ("trace export", "missing operand"),
+        ("lab report", "missing record"),
+        ("lab tree", "missing operand"),
+        ("lab run", "two commands are needed: '-- COMMAND -- COMMAND'"),
+        ("completions", "missing shell"),
+        ("man", "missing directory"),
+    ] {
+        let words: Vec<&str> = command.split(' ').collect();
+        let output = Command::new(FERRY).args(&words).env_remove("COLUMNS").output().unwrap();
+        let short = piped(&[&words[..], &["-h"]].concat(), None);
+        assert_eq!((output.status.code(), text(&output.stdout)), (Some(2), ""), "{command}");
+        assert_eq!(text(&output.stderr), format!("ferry {command}: {missing}\n\n{short}"));
+    }
+    // With an argument, one line tells where the help is.
+    let output = Command::new(FERRY).args(["verify", "a"]).output().unwrap();
+    let hint = "Try 'ferry verify --help' for more information.";
+    assert_eq!(text(&output.stderr), format!("ferry verify: missing operand after 'a'\n{hint}\n"));
+    // GNU cp's words.
+    let output = Command::new(FERRY).arg("cp").output().unwrap();
+    let expected = "ferry cp: missing file operand\nTry 'ferry cp --help' for more information.\n";
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(1), expected));
+}
+
 /// Command lines of the examples in a help.
 fn examples(help: &str) -> Vec<&str> {
     let lines = help.lines().skip_while(|line| *line != "Examples:").skip(1);

@@ -132,20 +132,37 @@ fn browser() -> Option<PathBuf> {
     programs.find(|program| program.is_file()).or_else(|| skip("there is no chromium"))
 }
 
-/// DOM of the page in the browser, and the browser's log.
-fn opened(browser: &Path, place: &Path, page: &Path) -> (String, String) {
-    let output = Command::new("timeout")
+/// Runs the browser on a page.
+fn browse(browser: &Path, place: &Path, page: &Path, options: &[&str]) -> Output {
+    Command::new("timeout")
         .arg("120")
         .arg(browser)
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"])
-        .args(["--enable-logging=stderr", "--v=0", "--dump-dom"])
+        .args(["--enable-logging=stderr", "--v=0"])
+        .args(options)
         .arg(format!("--user-data-dir={}", place.join("profile").display()))
         .arg(format!("file://{}", page.display()))
         .output()
-        .unwrap();
+        .unwrap()
+}
+
+/// DOM of the page in the browser, and the browser's log.
+fn opened(browser: &Path, place: &Path, page: &Path) -> (String, String) {
+    let output = browse(browser, place, page, &["--dump-dom"]);
     let log = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{log}");
     (String::from_utf8(output.stdout).unwrap(), log)
+}
+
+/// Number of pages on paper.
+fn printed_pages(browser: &Path, place: &Path, page: &Path) -> usize {
+    let paper = place.join("page.pdf");
+    let print = format!("--print-to-pdf={}", paper.display());
+    let output = browse(browser, place, page, &["--no-pdf-header-footer", &print]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let bytes = fs::read(&paper).unwrap();
+    // The objects of a PDF's pages begin with such a line.
+    bytes.split(|byte| *byte == b'\n').filter(|line| line.ends_with(b"/Type /Page")).count()
 }
 
 /// Text between the tags, with entities decoded.
@@ -242,6 +259,21 @@ fn a_browser_shows_every_figure_of_every_experiment_without_errors_or_network() 
     for name in records {
         assert_holds(&words, &serde_json::from_slice(&fs::read(place.join(name)).unwrap()).unwrap());
     }
+}
+
+/// Warnings of these records were printed in full, on 47 pages.
+#[test]
+fn the_committed_records_are_printed_on_few_pages() {
+    let Some(browser) = browser() else { return };
+    let place = tempfile::tempdir().unwrap();
+    let records = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/experiments/records");
+    let records: Vec<String> =
+        names(&records).iter().map(|name| records.join(name).to_str().unwrap().to_owned()).collect();
+    let arguments: Vec<&str> = records.iter().map(String::as_str).chain(["--output=page.html"]).collect();
+    let ended = report(place.path(), &arguments);
+    assert_eq!((ended.status.code(), text(&ended.stderr)), (Some(0), ""));
+    let pages = printed_pages(&browser, place.path(), &place.path().join("page.html"));
+    assert!((12..=24).contains(&pages), "{pages} pages of {} records", records.len());
 }
 
 #[test]

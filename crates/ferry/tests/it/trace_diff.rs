@@ -246,5 +246,16 @@ fn two_recordings_are_asked_for() {
         assert_eq!(text(&output.stderr).lines().next(), Some(line));
     }
     let output = ferry(memory.path(), &["trace", "diff", "a", "a"]);
-    assert!(text(&output.stdout).contains(", as long as A.\n"), "{}", text(&output.stdout));
+    let printed = text(&output.stdout);
+    assert!(printed.contains(", as long as A.\n"), "{printed}");
+    let written = |name: &str| {
+        let output = ferry(memory.path(), &["trace", "diff", "a", "a", "-o", name]);
+        assert_eq!((output.status.code(), text(&output.stdout), text(&output.stderr)), (Some(0), "", ""));
+        std::fs::read_to_string(memory.path().join(name)).unwrap()
+    };
+    assert_eq!(written("diff.txt"), printed);
+    serde_json::from_str::<serde_json::Value>(&written("diff.json")).unwrap();
+    let output = ferry(memory.path(), &["trace", "diff", "a", "a", "-o", "a"]);
+    let refusal = "ferry trace diff: cannot write 'a': it is one of the recordings\n";
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(2), refusal));
 }

@@ -125,6 +125,20 @@ fn a_recording_becomes_a_page_a_picture_and_a_perfetto_trace() {
 }
 
 #[test]
+fn a_summary_is_written_to_a_file_in_the_format_of_its_extension() {
+    let memory = Filesystem::memory();
+    record(memory.path(), &[]);
+    for (name, options) in [("out.txt", &[][..]), ("out.json", &["--json"]), ("out", &["--json"])] {
+        let printed = ferry(memory.path(), &[&["trace", "show", "recording"], options].concat());
+        // Without an extension, the option selects the format.
+        let options = if name == "out" { options } else { &[] };
+        let named = ferry(memory.path(), &[&["trace", "show", "recording", "-o", name], options].concat());
+        assert_eq!(told(&named), "", "{name}");
+        assert_eq!(fs::read_to_string(memory.path().join(name)).unwrap(), told(&printed), "{name}");
+    }
+}
+
+#[test]
 fn what_is_wrong_is_told_in_a_line() {
     let memory = Filesystem::memory();
     record(memory.path(), &[]);
@@ -153,8 +167,11 @@ fn what_is_wrong_is_told_in_a_line() {
              .perfetto-trace, .pftrace; or add '--format FORMAT'",
         ),
         ("export -f svg", 2, "ferry trace export: missing operand"),
-        ("show", 2, "ferry trace show: missing operand"),
+        ("show --json", 2, "ferry trace show: missing operand"),
         ("show a b", 2, "ferry trace show: extra operand 'b'"),
+        ("show -o recording recording", 2, "ferry trace show: cannot write 'recording': it is the recording"),
+        ("show -o s recording", 1, "ferry trace show: cannot write 's': Is a directory"),
+        ("show --tui -o out recording", 2, "ferry trace show: --tui can't be combined with --output"),
         ("show .", 1, "ferry trace show: cannot read '.': Is a directory"),
         ("play a", 2, "ferry trace: 'play' is not a command; choose one of "),
     ] {

@@ -204,7 +204,8 @@ fn what_cannot_be_measured_is_told_in_a_line() {
     let place = tempfile::tempdir().unwrap();
     let kept = place.path().join("profiles");
     let hint = "Try 'ferry tune --help' for more information.\n";
-    assert_eq!(refused(&mut tune(&kept, &[])), (Some(2), format!("ferry tune: missing operand\n{hint}")));
+    let refusal = refused(&mut tune(&kept, &["--quick"]));
+    assert_eq!(refusal, (Some(2), format!("ferry tune: missing operand\n{hint}")));
     let missing = "ferry tune: cannot open '/nowhere': No such file or directory\n".to_owned();
     assert_eq!(refused(&mut tune(&kept, &["/nowhere"])), (Some(1), missing));
     let (code, said) = refused(&mut tune(&kept, &["--quick", "/proc/self"]));

@@ -49,10 +49,9 @@ fn what_is_handed_over_is_shown_by_filesystem() {
     assert_eq!(tables[0].rows[3], ["write, buffered", "100 % *", "0 %", "", "25 %"]);
     assert!(tables[0].notes.iter().any(|note| note.contains("mkfs.btrfs")), "{:?}", tables[0].notes);
     let headline = Handovers.headline(&record).answer;
-    assert_eq!(
-        headline,
-        "Buffered writes that the kernel hands to a worker: 100 % on ext4, 0 % on xfs, 25 % on here"
-    );
+    let here = &record.machine.place.filesystem;
+    let answer = "The kernel hands 100 % of the buffered writes on ext4 to a worker, 0 % on XFS, 25 % in the work folder";
+    assert_eq!(headline, format!("{answer} ({here})"));
     let verdicts = Handovers.verdicts(&record);
     let find = |part: &str| verdicts.iter().find(|verdict| verdict.finding.contains(part)).unwrap();
     assert_eq!(find("Buffered writes to ext4").outcome, Outcome::Held);

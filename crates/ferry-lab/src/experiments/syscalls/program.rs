@@ -20,7 +20,7 @@ use crate::units::{figure, plain, real, size};
 /// Size of the files of the other trees, the largest block; and of the published tree's.
 pub(super) const FILE_BYTES: u64 = 1 << 20;
 /// The mode's name, and the program's.
-pub(super) const NAME: &str = "dfs";
+pub(in crate::experiments) const NAME: &str = "dfs";
 /// Document 000's number of files. They have 1 MiB each.
 const PUBLISHED_FILES: f64 = 3905.0;
 /// Levels of folders in its tree.
@@ -60,7 +60,7 @@ pub(super) fn published_blocks(block: u64) -> f64 {
 }
 
 /// Returns the calls for the published tree at a cell's calls a block; `None` if its tree has fewer fibers or smaller files.
-pub(super) fn scaled(record: &Record, cell: &Cell) -> Option<Interval> {
+pub(in crate::experiments) fn scaled(record: &Record, cell: &Cell) -> Option<Interval> {
     let blocks = published_blocks(cell.number("block_bytes")?);
     let each = record.summary(cell, "enters_per_block")?.median;
     let calls = Interval {

@@ -27,7 +27,7 @@ fn a_profile_is_described_in_lines_that_fit() {
   ext4 on /dev/vda1 (Virtual disk, 64 GB), 00010203-0405-0607-0809-0a0b0c0d0e0f
   measured 2 hours ago (2026-11-22T12:00:00Z) by ferry 0.1.0, kernel 6.18.0
   in force
-  reads 1.46 GB/s, writes 980 MB/s, blocks of 256K, 59,200 /s random reads of 4 KiB
+  reads 1.45 GB/s, writes 980 MB/s, blocks of 256K, 58,900 /s random reads of 4 KiB
   a depth of 16 is enough: deeper queues gain little or nothing
   copies from it run as without a profile: up to 32 cold reads are in flight, and a depth of 16 is enough";
     assert_eq!(shown(&profile(), 200), wide);
@@ -40,8 +40,8 @@ fn a_profile_is_described_in_lines_that_fit() {
     (2026-11-22T12:00:00Z) by ferry
     0.1.0, kernel 6.18.0
   in force
-  reads 1.46 GB/s, writes 980 MB/s,
-    blocks of 256K, 59,200 /s random
+  reads 1.45 GB/s, writes 980 MB/s,
+    blocks of 256K, 128,000 /s random
     reads of 4 KiB
   a depth of 128 is the most that was
     tried: more might be faster

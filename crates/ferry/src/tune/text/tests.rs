@@ -22,6 +22,15 @@ fn a_profile_fits_screens_of_every_width() {
     }
 }
 
+/// The profile of this test has two measurements of the chosen depth, and of the chosen block size.
+#[test]
+fn a_rate_of_reads_is_shown_once() {
+    let shown = shown(80, true);
+    for (figure, count) in [("58,900 /s", 1), ("59,200 /s", 0), ("1.45 GB/s", 1), ("1.46 GB/s", 0)] {
+        assert_eq!(shown.matches(figure).count(), count, "{figure}: {shown}");
+    }
+}
+
 #[test]
 fn without_block_characters_bars_are_ascii() {
     // The micro sign is a unit's.
