@@ -26,8 +26,8 @@ pub struct Settings {
 impl Settings {
     /// Returns the settings for a number of ranks: 2,048 entries or 256 MiB for a lease, and ranges of 64 to 256 MiB.
     ///
-    /// With fewer than 16 ranks, a lease is larger: at its end, a rank waits for the last of its tasks before it begins
-    /// others, and few ranks seldom wait for one that could be divided.
+    /// With up to 8 ranks, a lease is larger, because at its end a rank waits for the last of its tasks before it begins
+    /// others. Idle ranks get a part of a lease whatever its size.
     #[must_use]
     pub fn new(ranks: u32) -> Self {
         let times = u64::from((16 / ranks.max(1)).max(1));

@@ -35,10 +35,6 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     };
     let mut wire = Wire::new(universe.world());
-    if let Some(why) = unjoined::refusal(wire.ranks(), |name| std::env::var(name).ok()) {
-        failures::complain(&why);
-        return ExitCode::FAILURE;
-    }
     let options = match options::parse() {
         Ok(options) => options,
         Err(error) => {
@@ -49,6 +45,10 @@ fn main() -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
+    if let Some(why) = unjoined::refusal(wire.ranks(), |name| std::env::var(name).ok()) {
+        failures::complain(&why);
+        return ExitCode::FAILURE;
+    }
     if !wire.is_root() {
         follow(&mut wire);
         wire.await_dismissal();

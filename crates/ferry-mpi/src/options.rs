@@ -36,7 +36,7 @@ pub(crate) struct Division {
     /// Divide files of at least twice SIZE into ranges of SIZE [default: 64 to 256 MiB].
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) range: Option<u64>,
-    /// Give a rank NUMBER entries at a time [default: 2,048, more with fewer than 16 ranks].
+    /// Give a rank NUMBER entries at a time [default: 2,048, more with up to 8 ranks].
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) lease: Option<u64>,
 }
@@ -45,7 +45,10 @@ impl Division {
     /// Returns the sizes by which work is divided among so many ranks.
     pub(crate) fn settings(&self, ranks: u32) -> Settings {
         let mut settings = Settings::new(ranks);
-        settings.lease_entries = self.lease.unwrap_or(settings.lease_entries);
+        if let Some(entries) = self.lease {
+            // The bytes are those of many ranks.
+            settings = Settings { lease_entries: entries, ranks, ..Settings::new(u32::MAX) };
+        }
         self.range.map_or(settings, |range| settings.in_ranges(range))
     }
 }

@@ -81,7 +81,9 @@ fn begin(copy: &Copy, existing: Existing, ranks: u32) -> Result<(Setup, Coordina
                 let target = target.display();
                 return Err(format!("'{target}' is not the folder that the journal is about: see --restart"));
             }
-            header.settings
+            // Offsets depend on the other sizes.
+            let Settings { lease_entries, lease_bytes, .. } = copy.division.settings(ranks);
+            Settings { lease_entries, lease_bytes, ..header.settings }
         }
         None => {
             let settings = settings(copy, ranks, &target)?;

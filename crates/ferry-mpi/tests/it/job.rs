@@ -171,7 +171,7 @@ pub(crate) fn make_many(source: &Path) {
     make(&tree, source).unwrap();
 }
 
-/// Returns the processes of this job's ranks.
+/// Returns the processes of this job's ranks, by rank. Those that have not begun may be missing.
 pub(crate) fn ranks(mpirun: u32) -> Vec<u32> {
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc").unwrap().flatten() {
@@ -184,11 +184,16 @@ pub(crate) fn ranks(mpirun: u32) -> Vec<u32> {
         let is_rank = fs::read_link(entry.path().join("exe"))
             .is_ok_and(|program| program.file_name() == Some(OsStr::new("ferry-mpi")));
         if parent == Some(mpirun) && is_rank {
-            found.push(process);
+            let variables = fs::read(entry.path().join("environ")).unwrap_or_default();
+            let rank = variables.split(|byte| *byte == 0).find_map(|variable| {
+                let value = variable.strip_prefix(b"OMPI_COMM_WORLD_RANK=")?;
+                std::str::from_utf8(value).ok()?.parse::<u32>().ok()
+            });
+            found.extend(rank.map(|rank| (rank, process)));
         }
     }
     found.sort_unstable();
-    found
+    found.into_iter().map(|(_, process)| process).collect()
 }
 
 /// Sends a signal to a process.
