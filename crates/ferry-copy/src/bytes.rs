@@ -150,13 +150,15 @@ async fn write_whole(
     if bytes == 0 {
         return Ok(stored(run, bytes));
     }
-    let _in_flight = run.pay(bytes).await?;
-    if target.kind != FileKind::Regular {
-        target.file.write_next(block).await.1.during(Verb::Write)?;
-    } else if run.options.verify {
+    if target.kind == FileKind::Regular && run.options.verify {
         Box::pin(check::write_verified(run, &target.file, device, block)).await?;
-    } else {
+        return Ok(stored(run, bytes));
+    }
+    let _in_flight = run.pay(bytes).await?;
+    if target.kind == FileKind::Regular {
         target.file.write_all_at(block, 0).await.1.during(Verb::Write)?;
+    } else {
+        target.file.write_next(block).await.1.during(Verb::Write)?;
     }
     Ok(stored(run, bytes))
 }

@@ -54,44 +54,16 @@ pub(crate) async fn is_same(run: &Run, source: &File, target: &File) -> Result<b
     compared.map(|()| is_same.get())
 }
 
-/// The way in which a target is read from its device.
-enum Way {
-    /// Past the page cache, by multiples of this unit.
-    Direct(u64),
-    /// It has no device.
-    InMemory,
-    /// Through the page cache, which has to lose it before.
-    Dropped,
-}
-
-/// Finds the way, and switches direct I/O on for it.
-fn way(run: &Run, target: &File) -> Way {
-    match target.set_direct() {
-        Ok(unit) if unit.is_reported && (run.io.block_size() as u64).is_multiple_of(unit.bytes) => {
-            Way::Direct(unit.bytes)
-        }
-        Ok(_) => {
-            target.set_buffered();
-            Way::Dropped
-        }
-        Err(WhyBuffered::InMemory) => Way::InMemory,
-        Err(_) => Way::Dropped,
-    }
-}
-
 /// Lets reads of the target come from its device. Returns the unit of their offsets.
 async fn bypass_cache(run: &Run, target: &File) -> Result<u64, FailureKind> {
-    match way(run, target) {
-        Way::Direct(unit) => return Ok(unit),
-        Way::InMemory => return Ok(1),
-        Way::Dropped => {}
+    match target.set_direct() {
+        Ok(unit) if unit.is_reported && (run.io.block_size() as u64).is_multiple_of(unit.bytes) => {
+            return Ok(unit.bytes);
+        }
+        Ok(_) => target.set_buffered(),
+        Err(WhyBuffered::InMemory) => return Ok(1),
+        Err(_) => {}
     }
-    drop_cached(target).await?;
-    Ok(1)
-}
-
-/// Writes a file's pages, and drops them from the page cache.
-async fn drop_cached(target: &File) -> Result<(), FailureKind> {
     target.sync_data().await.during(Verb::Sync)?;
     for _ in 0..DROPS {
         target.forget_cached(0, 0);
@@ -99,7 +71,7 @@ async fn drop_cached(target: &File) -> Result<(), FailureKind> {
             break;
         }
     }
-    Ok(())
+    Ok(1)
 }
 
 /// Compares one range, at most a block. Returns the blocks, and true if it is the same.
@@ -139,32 +111,23 @@ async fn read(file: &File, block: Block, at: u64) -> ferry_io::Result<(Block, us
     Ok((block, count))
 }
 
-/// Reads a small file back that was written from this block. Returns a block with its bytes, and their number.
-async fn read_back(
-    run: &Run,
+/// Lets reads of a small file come from its device. Returns the unit of their offsets.
+async fn leave_cache(run: &Run, target: &File, device: Option<u64>, size: usize) -> Result<u64, FailureKind> {
+    let unit = bypass_cache(run, target).await?;
+    let is_direct = unit > 1;
+    if let Some(device) = device.filter(|_| is_direct && size <= flush::MOST_BYTES) {
+        run.flushes.reach_device(target, device).await.during(Verb::Sync)?;
+    }
+    Ok(unit)
+}
+
+/// Reads the first bytes of a file into a block. Returns the block and their number, which is smaller at the file's end.
+async fn read_all(
     target: &File,
-    (written, device): (Block, Option<u64>),
-    size: usize,
+    block: Block,
+    (size, unit): (usize, usize),
 ) -> Result<(Block, usize), FailureKind> {
-    let unit = match way(run, target) {
-        Way::Direct(unit) => usize::try_from(unit).unwrap_or(1),
-        Way::InMemory => 1,
-        Way::Dropped => {
-            drop_cached(target).await?;
-            1
-        }
-    };
-    let is_shared = unit > 1 && size <= flush::MOST_BYTES;
-    let mut block = match device {
-        Some(device) if is_shared => {
-            // Others need it while this file waits.
-            drop(written);
-            run.flushes.pass(target, device).await.during(Verb::Sync)?;
-            run.io.block().await.during(Verb::ReadTarget)?
-        }
-        Some(_) | None => written,
-    };
-    let (mut done, mut fruitless) = (0, 0);
+    let (mut block, mut done, mut fruitless) = (block, 0, 0);
     while done < size && fruitless < FRUITLESS {
         let left = (size - done).next_multiple_of(unit);
         let count;
@@ -178,21 +141,28 @@ async fn read_back(
     Ok((block, done.min(size)))
 }
 
-/// Writes a file of one block and reads it back; twice if it differs.
+/// Writes a file of one block and reads it back; twice if it differs. `device` is the target's, if it is known.
 pub(crate) async fn write_verified(
     run: &Run,
     target: &File,
     device: Option<u64>,
     block: Block,
 ) -> Result<(), FailureKind> {
+    let _pending = run.flushes.begin();
     let bytes = block.as_slice().to_vec();
     let mut block = block;
     for _ in 0..2 {
         block.as_mut_capacity()[..bytes.len()].copy_from_slice(&bytes);
         block.set_filled(bytes.len());
+        let in_flight = run.pay(bytes.len() as u64).await?;
         let (written, answer) = target.write_all_at(block, 0).await;
         answer.during(Verb::Write)?;
-        let (back, count) = read_back(run, target, (written, device), bytes.len()).await?;
+        drop(in_flight);
+        let unit = leave_cache(run, target, device, bytes.len()).await?;
+        let in_flight = run.begin().await.during(Verb::ReadTarget)?;
+        let unit = usize::try_from(unit).unwrap_or(1);
+        let (back, count) = read_all(target, written, (bytes.len(), unit)).await?;
+        drop(in_flight);
         target.set_buffered();
         if back.as_slice()[..count] == bytes {
             return Ok(());

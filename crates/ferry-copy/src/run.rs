@@ -72,14 +72,6 @@ pub(crate) struct Run {
     links_since: OnceLock<Time>,
 }
 
-/// Files in flight, at most.
-const FILES: usize = 128;
-/// The same with `--verify`: small files wait for a flush without a block.
-const VERIFIED_FILES: usize = 1024;
-/// Folders that a worker works on, at most, and the same with `--verify`.
-const FOLDERS: usize = 16;
-const VERIFIED_FOLDERS: usize = 128;
-
 /// Bounds on work in flight, by descriptors and blocks.
 pub(crate) struct Limits {
     /// Files being copied, each with two descriptors and a block.
@@ -128,8 +120,7 @@ impl Run {
         // unfinished listing one, and each file two. Files get those that the others leave.
         io.limit_workers(descriptors / 8);
         let workers = io.workers();
-        let most_folders = if options.verify { VERIFIED_FOLDERS } else { FOLDERS };
-        let folders_at_once = (descriptors / (8 * workers)).clamp(1, most_folders);
+        let folders_at_once = (descriptors / (8 * workers)).clamp(1, 16);
         // Six are enough to climb out of thousands of levels (`folder::stays_open`).
         let cached = (descriptors / 8).max(6.min(descriptors / 4)).clamp(2, 256);
         // With few descriptors none is spared for a listing: the rest of it waits in memory.
@@ -140,8 +131,7 @@ impl Run {
         let preloading = preloaded_at_once * folders_at_once * workers;
         let left =
             descriptors.saturating_sub(2 * folders_at_once * workers + 2 * cached + listings + preloading);
-        let most_files = if options.verify { VERIFIED_FILES } else { io.blocks().min(FILES) };
-        let files = (left / 2).clamp(1, most_files);
+        let files = (left / 2).clamp(1, io.blocks().min(128));
         let asks = options.existing == Existing::Ask;
         let limits = Limits {
             files: Semaphore::new(files),

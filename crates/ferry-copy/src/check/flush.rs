@@ -4,10 +4,12 @@
 //! So the longer a flush takes, the more files the next one has, and the device gets few large writes instead of one
 //! for each file.
 //!
-//! syncfs(2) also writes what other programs have changed on that filesystem.
+//! syncfs(2) also writes what other programs have changed on that filesystem. So fewer than `FEWEST` files at a time share
+//! none: reading such a file past the page cache has the kernel write its pages first.
 
 use std::collections::HashMap;
 use std::future::poll_fn;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
 
@@ -15,12 +17,28 @@ use ferry_io::{Cause, Error, File, Operation, Semaphore};
 
 use crate::mutex::lock;
 
-/// Files of at most so many bytes share flushes: their bytes are kept in memory meanwhile, for comparing.
+/// Largest file that shares a flush, in bytes.
 pub(super) const MOST_BYTES: usize = 16 << 10;
+/// Fewest files being verified that share one.
+const FEWEST: usize = 4;
 
 /// The flushes of all filesystems that the run writes to.
 #[derive(Default)]
-pub(crate) struct Flushes(Mutex<HashMap<u64, Arc<Flush>>>);
+pub(crate) struct Flushes {
+    /// By device.
+    of: Mutex<HashMap<u64, Arc<Flush>>>,
+    /// Small files being verified.
+    pending: AtomicUsize,
+}
+
+/// A small file that is being verified.
+pub(super) struct Pending<'a>(&'a AtomicUsize);
+
+impl Drop for Pending<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
 
 /// The flushes of one filesystem.
 struct Flush {
@@ -42,12 +60,21 @@ struct Flushed {
 }
 
 impl Flushes {
-    /// Waits until the bytes that a file has now are on its device.
+    /// Notes that the verification of a small file begins. It ends when the result is dropped.
+    pub(super) fn begin(&self) -> Pending<'_> {
+        self.pending.fetch_add(1, Ordering::Relaxed);
+        Pending(&self.pending)
+    }
+
+    /// Waits until the bytes that a file has now are on its device, if enough files share the flush.
     ///
     /// # Errors
     /// Those of fdatasync(2) for this file: the error of a flush may be another file's.
-    pub(super) async fn pass(&self, file: &File, device: u64) -> ferry_io::Result<()> {
-        let flush = Arc::clone(lock(&self.0).entry(device).or_insert_with(|| Arc::new(Flush::new())));
+    pub(super) async fn reach_device(&self, file: &File, device: u64) -> ferry_io::Result<()> {
+        if self.pending.load(Ordering::Relaxed) < FEWEST {
+            return Ok(());
+        }
+        let flush = Arc::clone(lock(&self.of).entry(device).or_insert_with(|| Arc::new(Flush::new())));
         let has_succeeded = match flush.join() {
             (group, true) => flush.perform(file, &group).await?,
             (group, false) => group.ended().await?,
@@ -69,12 +96,11 @@ impl Flush {
     }
 
     /// Performs the flush of a group once the one before has ended. Returns true if it has succeeded.
-    async fn perform(&self, file: &File, group: &Group) -> ferry_io::Result<bool> {
-        let mut end = End { group, has_succeeded: false };
-        let turn = self.turn.acquire().await;
+    async fn perform(&self, file: &File, group: &Arc<Group>) -> ferry_io::Result<bool> {
+        let mut end = End { next: &self.next, group, has_succeeded: false };
+        let _turn = self.turn.acquire().await?;
         // Files that are written from now on need another one.
         lock(&self.next).take();
-        let _turn = turn?;
         end.has_succeeded = file.sync_filesystem().await.is_ok();
         Ok(end.has_succeeded)
     }
@@ -91,7 +117,9 @@ impl Group {
             if let Some(has_succeeded) = flushed.has_succeeded {
                 return Poll::Ready(Ok(has_succeeded));
             }
-            flushed.waiting.push(cx.waker().clone());
+            if !flushed.waiting.iter().any(|waker| waker.will_wake(cx.waker())) {
+                flushed.waiting.push(cx.waker().clone());
+            }
             Poll::Pending
         })
         .await
@@ -100,12 +128,15 @@ impl Group {
 
 /// Ends a group, also if its flush was cancelled.
 struct End<'a> {
-    group: &'a Group,
+    next: &'a Mutex<Option<Arc<Group>>>,
+    group: &'a Arc<Group>,
     has_succeeded: bool,
 }
 
 impl Drop for End<'_> {
     fn drop(&mut self) {
+        // It is still the next one if its turn did not come.
+        lock(self.next).take_if(|next| Arc::ptr_eq(next, self.group));
         let mut flushed = lock(&self.group.0);
         flushed.has_succeeded = Some(self.has_succeeded);
         let waiting = std::mem::take(&mut flushed.waiting);
