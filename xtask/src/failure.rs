@@ -42,6 +42,7 @@ const USAGE: &str = "usage: cargo xtask TASK
   python --release
                    the same with a release, and with the whole table of speeds
   publishable      check that ferry-io can be published: its features in every combination, examples, package, interface
+  semver-checks    build cargo-semver-checks, with which publishable compares interfaces, unless it is built
   tools            install the Debian packages that the whole test suite uses";
 
 /// The reason why a task failed.

@@ -14,6 +14,7 @@ mod gnu_cp;
 mod guards;
 mod imports;
 mod install;
+mod interface;
 mod manifest;
 mod modules;
 mod mpi;
@@ -76,6 +77,7 @@ fn run() -> Result<(), Failure> {
         "mpi" => mpi::run(&workspace::root()?),
         "python" => python::run(&workspace::root()?, python::Profile::Dev),
         "publishable" => publishable::run(&workspace::root()?),
+        "semver-checks" => interface::install(&workspace::root()?),
         "test" => suite::run(&workspace::root()?, suite::Scope::Usual),
         "tools" => tools::run(),
         _ => Err(Failure::Usage),

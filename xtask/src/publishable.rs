@@ -2,17 +2,15 @@
 //! itself, and its interface against that of the last release.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Instant;
 
 use crate::failure::Failure;
-use crate::{examples, workspace};
+use crate::{examples, interface, workspace};
 
 const PACKAGE: &str = "ferry-io";
 /// Features that users choose. `unconfined` is for a test only.
 const FEATURES: [&str; 3] = ["uring", "trace", "sim"];
-/// The commit that has the interface of the last release, 0.1.0.
-const BASELINE: &str = "030a434eb07b7b2e95d9e61737eaf8ce42a2e8a2";
 
 /// Runs all checks, even if one fails, and prints how long each takes.
 pub(crate) fn run(root: &Path) -> Result<(), Failure> {
@@ -31,7 +29,7 @@ pub(crate) fn run(root: &Path) -> Result<(), Failure> {
     parts.push(timed("package", || {
         cargo(root, "cargo publish --dry-run", &["publish", "--dry-run", "--allow-dirty"])
     }));
-    parts.push(timed("interface", || check_interface(root)));
+    parts.push(timed("interface", || interface::check(root, PACKAGE)));
     println!("publishable: {} s", start.elapsed().as_secs());
     match parts.iter().filter(|part| part.is_err()).count() {
         0 => Ok(()),
@@ -69,28 +67,6 @@ fn check_features(root: &Path, features: &[&str]) -> Result<(), Failure> {
 fn document(root: &Path) -> Result<(), Failure> {
     let mut command = command(root, &["doc", "--features", "sim", "--no-deps", "--quiet"]);
     status("cargo doc", command.env("RUSTDOCFLAGS", "-D warnings"))
-}
-
-/// Compares the interface with the last release's, if cargo-semver-checks is installed and git has that release.
-fn check_interface(root: &Path) -> Result<(), Failure> {
-    let succeeds = |command: &mut Command| {
-        command
-            .current_dir(root)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status()
-            .is_ok_and(|s| s.success())
-    };
-    if !succeeds(workspace::cargo(root).args(["semver-checks", "--version"])) {
-        println!("not run: `cargo install cargo-semver-checks` installs the program");
-        return Ok(());
-    }
-    let commit = format!("{BASELINE}^{{commit}}");
-    if !succeeds(Command::new("git").args(["rev-parse", "--verify", "--quiet", &commit])) {
-        println!("not run: git has no {BASELINE}");
-        return Ok(());
-    }
-    cargo(root, "cargo semver-checks", &["semver-checks", "--baseline-rev", BASELINE, "--features", "sim"])
 }
 
 fn cargo(root: &Path, name: &'static str, arguments: &[&str]) -> Result<(), Failure> {

@@ -24,6 +24,7 @@ const SMALLEST_UNIT: u64 = 4096;
 
 /// Unit that offsets, sizes and memory of direct requests are multiples of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DirectUnit {
     /// The unit in bytes.
     pub bytes: u64,

@@ -221,6 +221,7 @@ fn describe(errno: Errno) -> String {
 
 /// Reason why a runtime could not be set up, with a remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum SetupError {
     /// An option is outside its limits.
     #[error("{name} {value} is not allowed: it must be {allowed}")]

@@ -56,6 +56,7 @@ pub enum RingMode {
 
 /// Flag of io_uring_setup(2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum RingFlag {
     /// Only one thread submits. Linux 6.0.
     SingleIssuer,

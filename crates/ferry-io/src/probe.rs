@@ -10,7 +10,7 @@
 //! std::fs::write(&path, "text")?;
 //! let file = std::fs::File::open(&path)?;
 //! match data(&file, 0, 0) {
-//!     Ok(InMemory { bytes, dirty_bytes }) => assert!(bytes >= dirty_bytes),
+//!     Ok(InMemory { bytes, dirty_bytes, .. }) => assert!(bytes >= dirty_bytes),
 //!     // Linux 6.5, unless a filter forbids the call.
 //!     Err(errno) => assert!([Errno::NOSYS, Errno::PERM].contains(&errno)),
 //! }
@@ -32,6 +32,7 @@ pub use uuid::filesystem_uuid;
 
 /// Page-cache state of a range of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct InMemory {
     /// Cached bytes, in whole pages.
     pub bytes: u64,

@@ -182,6 +182,7 @@ pub enum ThreadSelection {
 
 /// Reason why nothing can be sampled.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum Refusal {
     /// The right is missing.
     #[error("it needs root or CAP_PERFMON")]

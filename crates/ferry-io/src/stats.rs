@@ -14,6 +14,7 @@ const REASONS: usize = Reason::ALL.len();
 
 /// Number of operations of one kind that took one route for one reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Decision {
     /// Kind of the operations.
     pub operation: Operation,
@@ -35,7 +36,7 @@ pub struct Decision {
 /// })?;
 /// outcome?;
 /// assert_eq!(stats.by_route(Route::Inline), 1);
-/// let Decision { operation, route, reason, count } = stats.decisions[0];
+/// let Decision { operation, route, reason, count, .. } = stats.decisions[0];
 /// assert_eq!((operation, route.name(), count), (Operation::Stat, "inline", 1));
 /// println!("{}, because {}", reason.name(), reason.why());
 /// assert!(Reason::ALL.contains(&reason) && Route::ALL.contains(&route));

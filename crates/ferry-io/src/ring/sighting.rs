@@ -37,6 +37,7 @@ pub struct Sighting {
 
 /// Reason why nothing could be observed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum Unseen {
     /// There is no ring.
     #[error(transparent)]

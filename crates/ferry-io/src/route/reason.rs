@@ -31,6 +31,7 @@ impl Route {
 
 /// The reason for taking a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Reason {
     /// The option `route` forces it.
     Forced,

@@ -13,6 +13,7 @@ const MINOR_BITS: u32 = 20;
 /// assert_eq!(DeviceKind::ALL.map(DeviceKind::name), ["read", "write", "discard", "flush", "other"]);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum DeviceKind {
     /// Reads sectors.
     Read,

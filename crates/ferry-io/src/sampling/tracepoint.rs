@@ -11,6 +11,7 @@ const LONGEST_FORMAT: usize = 1 << 16;
 
 /// A sampled tracepoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Tracepoint {
     /// Task work of a thread was run.
     TaskWorkRun,

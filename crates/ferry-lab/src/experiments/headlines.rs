@@ -5,39 +5,24 @@
 //! its definition.
 
 use super::copy::{groups, shares};
-use crate::headline::{Headline, Speed, confidence, others, speed};
+use crate::headline::{Headline, confidence, others, speed};
 use crate::record::{Cell, Record, Value};
 use crate::statistics::Interval;
 use crate::units::size;
 use crate::verdict::{interval, middle};
 
+mod common;
 mod syscalls;
 mod when;
 
+use self::common::{RETURNED, median, stated};
 pub(super) use self::syscalls::syscalls;
 pub(super) use self::when::when;
 
 #[cfg(test)]
 mod tests;
 
-const RETURNED: &str = "returned_s";
 const READS: &str = "reads_1_s";
-
-/// A comparison in one sentence.
-fn stated(
-    record: &Record,
-    (subject, base): (&str, &str),
-    place: &str,
-    ratio: Interval,
-    published: Option<&str>,
-) -> String {
-    Speed { subject, base, place, ratio, published, scale: record.scale }.sentence()
-}
-
-/// Median of a cell.
-fn median(record: &Record, cell: &Cell, measure: &str) -> Option<f64> {
-    record.summary(cell, measure).map(|found| found.median.middle)
-}
 
 /// ferry beside cp, where cp takes longest.
 pub(super) fn copy(record: &Record) -> Headline {

@@ -1,6 +1,6 @@
 //! The answer of `lab syscalls`: SQPOLL beside a ring without it, the calls a block, and the submissions of dfs.
 
-use super::{RETURNED, median, stated};
+use super::common::{RETURNED, median, stated};
 use crate::experiments::syscalls::program;
 use crate::headline::{Headline, confidence, speed};
 use crate::record::{Cell, Record};

@@ -1,6 +1,6 @@
 //! The answer of `lab when`: the ring beside plain calls, in the first case that was measured.
 
-use super::{RETURNED, stated};
+use super::common::{RETURNED, stated};
 use crate::headline::{Headline, confidence, others, speed};
 use crate::record::Record;
 use crate::statistics::Interval;
