@@ -51,21 +51,31 @@ pub(crate) fn mpirun(ranks: u32) -> Command {
 }
 
 /// Awaits a job's end.
-pub(crate) fn end(mut child: Child) -> Output {
+pub(crate) fn end(child: Child) -> Output {
+    let (output, is_stuck) = end_within(child, MOST);
+    assert!(!is_stuck, "the job is stuck: {}", String::from_utf8_lossy(&output.stderr));
+    output
+}
+
+/// Awaits a job's end for some time, and then kills its processes. Also returns true in that case.
+pub(crate) fn end_within(mut child: Child, most: Duration) -> (Output, bool) {
     let (stdout, stderr) = (reader(child.stdout.take()), reader(child.stderr.take()));
     let since = Instant::now();
+    let mut is_stuck = false;
     let status = loop {
         if let Some(status) = child.try_wait().unwrap() {
             break status;
         }
-        if since.elapsed() > MOST {
+        if !is_stuck && since.elapsed() > most {
+            is_stuck = true;
+            for rank in ranks(child.id()) {
+                signal(rank, "KILL");
+            }
             child.kill().unwrap();
-            child.wait().unwrap();
-            panic!("the job is stuck: {}", String::from_utf8_lossy(&stderr.join().unwrap()));
         }
         std::thread::sleep(Duration::from_millis(2));
     };
-    Output { status, stdout: stdout.join().unwrap(), stderr: stderr.join().unwrap() }
+    (Output { status, stdout: stdout.join().unwrap(), stderr: stderr.join().unwrap() }, is_stuck)
 }
 
 /// Reads a pipe to its end. A job that fills one would wait.

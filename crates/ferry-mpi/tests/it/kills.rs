@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 
 use ferry_tree::fill::SplitMix64;
 
-use crate::job::{copy, end, expect_equal, files, job, make_many, names, ranks, run, signal, turn};
+use crate::job::{
+    copy, end, end_within, expect_equal, files, job, make_many, names, ranks, run, signal, turn,
+};
 
 const SMALL: &[&str] = &["--range", "64K", "--lease", "16"];
 
@@ -53,7 +55,7 @@ fn a_job_goes_on_after_any_rank_was_killed_at_any_moment() {
     let begun = Instant::now();
     copy(4, SMALL, &path("source"), &path("whole"));
     let took = begun.elapsed();
-    let (mut hits, mut over, mut kept, mut repeated) = ([0; 4], 0, 0, 0);
+    let (mut hits, mut over, mut stuck, mut kept, mut repeated) = ([0; 4], 0, 0, 0, 0);
     for seed in 0..kills() {
         let mut random = SplitMix64::new(seed);
         let target = path("target");
@@ -66,7 +68,9 @@ fn a_job_goes_on_after_any_rank_was_killed_at_any_moment() {
         if let Some(&process) = processes.get(rank) {
             signal(process, "KILL");
         }
-        let output = end(child);
+        // mpirun of Open MPI 4.1 may hang if a rank dies while it connects ("PMIX ERROR: UNREACHABLE").
+        let (output, is_stuck) = end_within(child, Duration::from_secs(30));
+        stuck += u64::from(is_stuck);
         let before = complete(&path("source"), &target);
         for found in files(&target) {
             let below = found.strip_prefix(&target).unwrap();
@@ -95,10 +99,11 @@ fn a_job_goes_on_after_any_rank_was_killed_at_any_moment() {
     }
     let hit: u64 = hits.iter().sum();
     println!(
-        "{hit} of {} kills hit a job, of its ranks {hits:?}, {over} a rank that had done everything; {kept} files were \
-         complete and stayed; at most {repeated} were looked at again",
+        "{hit} of {} kills hit a job, of its ranks {hits:?}, {over} a rank that had done everything; mpirun hung {stuck} \
+         times; {kept} files were complete and stayed; at most {repeated} were looked at again",
         kills()
     );
+    assert!(stuck <= 1 + kills() / 20, "mpirun hung {stuck} times");
     assert!(over <= kills() / 5, "{over} jobs were over: kill earlier");
     assert!(hit > 0 && kept > 0, "no kill hit a job at work");
     assert!(kills() < 50 || hits.iter().all(|&hits| hits > 0), "a rank was never hit: {hits:?}");
