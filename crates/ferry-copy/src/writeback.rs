@@ -4,8 +4,8 @@
 //! share of its own has to find clean pages first. So once a run writes more than the kernel lets pass without slowing
 //! its writers (`dirty.rs`), each further large file is written back in pieces while it is written: one piece is
 //! started when it is written, and the piece before it is awaited. Smaller copies pay nothing; figures in
-//! docs/decisions/0011. With `--fsync` and `--verify` every file is written back early, but below that amount no piece is
-//! awaited (docs/decisions/0014).
+//! docs/decisions/0011. With `--fsync` every file is written back early, but below that amount no piece is awaited
+//! (docs/decisions/0014).
 //!
 //! An error of sync_file_range(2) is its file's error: the kernel reports a failed write once per descriptor, and the
 //! call has taken it. Only the first call for a file may answer that early write-back is unsupported. That call waits
@@ -52,8 +52,7 @@ impl<'a> Pieces<'a> {
         if waits {
             run.dirty.begin_file();
         }
-        let is_flushed = run.options.fsync || run.options.verify;
-        let is_begun = waits || is_flushed && !cached.is_bypassed;
+        let is_begun = waits || run.options.fsync && !cached.is_bypassed;
         let begun = is_begun.then_some(0);
         Self { run, begun, waited: 0, works: false, waits, forgets: cached.forgets }
     }
