@@ -148,7 +148,7 @@ pub(crate) async fn write_verified(
     device: Option<u64>,
     block: Block,
 ) -> Result<(), FailureKind> {
-    let _pending = run.flushes.begin();
+    let _pending = (block.as_slice().len() <= flush::MOST_BYTES).then(|| run.flushes.begin());
     let bytes = block.as_slice().to_vec();
     let mut block = block;
     for _ in 0..2 {

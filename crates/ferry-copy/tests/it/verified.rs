@@ -64,6 +64,7 @@ fn reads_of_less_than_a_unit_are_repeated() {
 fn after_a_flush_has_failed_each_file_of_it_is_synced_by_itself() {
     for_seeds(30, |seed| {
         let (world, outcome) = verified(seed, LARGE, Some(Fault::nth(Operation::Sync, 1, Errno::IO)));
+        assert_eq!(world.struck().len(), 1, "no flush failed");
         assert!(outcome.failures.is_empty(), "{:?}", outcome.failures);
         assert_eq!(differences(&world.model("source"), &world.model("target")), Vec::<String>::new());
     });

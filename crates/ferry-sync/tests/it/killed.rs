@@ -112,7 +112,7 @@ impl Case {
         assert!(failures.is_empty(), "{}: {failures:?}", told());
         let found = differences(&self.source, &counted(target(world)));
         assert_eq!(found, Vec::<String>::new(), "{}", told());
-        // What was put aside may be foreign, and was deleted like other entries.
+        // An entry that was put aside may be foreign, and was deleted like other entries.
         let is_hidden = |path: &[u8]| {
             path.split(|&byte| byte == b'/')
                 .any(|name| name.starts_with(b".ferry-") && !name.starts_with(b".ferry-aside-"))

@@ -1,4 +1,4 @@
-//! What the answers of several experiments are made of.
+//! Parts of the answers of several experiments.
 
 use crate::headline::Speed;
 use crate::record::{Cell, Record};

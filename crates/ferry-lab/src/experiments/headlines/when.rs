@@ -45,7 +45,7 @@ pub(in crate::experiments) fn when(record: &Record) -> Headline {
     Headline::new(answer).and(others(&rest, ["case", "cases"])).shown_by(case.to_owned())
 }
 
-/// How long others wait with the ring, relative to plain calls.
+/// Waiting time of others with the ring, relative to plain calls.
 fn waits(record: &Record, (who, during): (&str, &str), ratio: Interval) -> String {
     let aside = format!("99th percentile; {}", confidence(&ratio, record.scale));
     let times = middle(&ratio);

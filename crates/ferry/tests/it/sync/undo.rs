@@ -33,7 +33,7 @@ fn check(filesystem: &Filesystem, count: u64) {
                     | Mismatch::Size { .. }
                     | Mismatch::HardLink { .. }
             );
-            // What stayed, and folders, may have got attributes.
+            // Entries that stayed, and folders, may have got attributes.
             let taken = taken.entries.get(&difference.path).map(|facts| &facts.attributes);
             let has_stayed =
                 taken.is_none_or(|taken| taken.kind == EntryKind::Directory || taken.link_count > 1);
