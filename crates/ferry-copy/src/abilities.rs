@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use ferry_io::{Errno, Error, File, Tried, Ways};
+use ferry_io::{Errno, Error, File, Tried, Way, Ways};
 
 use crate::mutex::lock;
 
@@ -36,8 +36,24 @@ pub(crate) struct Abilities {
     hides_removed: AtomicBool,
     /// Ways to move the bytes of large files.
     pub(crate) ways: Arc<Ways>,
+    /// Those where the kernel may not copy, or refuses.
+    pub(crate) buffered: Buffered,
     /// Set if the source's filesystem is a local one.
     is_source_local: OnceLock<bool>,
+}
+
+/// Ways to read and write the bytes of large files.
+pub(crate) struct Buffered {
+    /// For bytes that are in the page cache.
+    pub(crate) cached: Arc<Ways>,
+    /// For others.
+    pub(crate) cold: Arc<Ways>,
+}
+
+impl Default for Buffered {
+    fn default() -> Self {
+        Self { cached: Arc::new(Ways::buffered()), cold: Arc::new(Ways::only(Way::Buffered256)) }
+    }
 }
 
 /// Local filesystems (statfs(2)): ext4, XFS, btrfs, tmpfs and F2FS. Their close(2) does nothing that can fail, and a
@@ -149,8 +165,9 @@ impl Known {
 
     /// Returns the ways that moved bytes, for each pair of filesystems with any.
     pub(crate) fn ways(&self) -> Vec<Vec<Tried>> {
-        let tried = lock(&self.pairs).values().map(|abilities| abilities.ways.tried()).collect::<Vec<_>>();
-        tried.into_iter().filter(|tried| !tried.is_empty()).collect()
+        let pairs = lock(&self.pairs);
+        let tried = pairs.values().flat_map(|known| [known.ways.tried(), known.buffered.cached.tried()]);
+        tried.filter(|tried| !tried.is_empty()).collect()
     }
 }
 

@@ -2,16 +2,17 @@
 //!
 //! The kernel copies (copy_file_range(2)) unless it refuses, or unless sharing extents or leaving holes is forbidden,
 //! because it might do either. Long ranges and those that are not cached are copied on a helper thread, so that the
-//! worker's other files go on. Long cached ranges move by the fastest of several ways (`choose.rs` of ferry-io).
-//! Otherwise two threads read and write blocks at once.
+//! worker's other files go on. Where the kernel does not copy, a helper thread reads and writes long ranges of local
+//! files. Long cached ranges move by the fastest of several ways (`choose.rs` of ferry-io). All other ranges move through
+//! blocks.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use ferry_io::flow::{self, Flow};
-use ferry_io::{Errno, File, Stat, both};
+use ferry_io::{Errno, Error, File, Stat, both};
 
-use crate::abilities::Abilities;
+use crate::abilities::{Abilities, Buffered};
 use crate::direct::{Sides, is_cached, is_cold};
 use crate::load::InFlight;
 use crate::options::{Reflink, Sparse};
@@ -192,16 +193,50 @@ async fn move_buffered(mover: &Mover<'_>, range: Range<u64>) -> Result<MovedRang
     let stays_apart = run.options.reflink == Reflink::Never || run.options.sparse == Sparse::Never;
     if is_forced || stays_apart {
         let why = if is_forced { "its route is forced" } else { "nothing may be shared or left out" };
-        let reached = pipeline(run, source, target, range).await?;
-        return Ok(MovedRange { method: Method::Pipeline, end: reached, why });
+        let reached = if is_forced { range.start } else { read_and_write(mover, range.clone()).await? };
+        let end = pipeline(run, source, target, reached..range.end).await?;
+        return Ok(MovedRange { method: Method::Pipeline, end, why });
     }
     let reached = offload(run, abilities, source, target, range.clone()).await?;
     if reached == range.end {
         return Ok(MovedRange { method: Method::Offload, end: reached, why: "the kernel copies it" });
     }
-    let end = pipeline(run, source, target, reached..range.end).await?;
     let method = if reached > range.start { Method::Offload } else { Method::Pipeline };
+    let reached = read_and_write(mover, reached..range.end).await?;
+    let end = pipeline(run, source, target, reached..range.end).await?;
     Ok(MovedRange { method, end, why: "the kernel would not copy it, or not all of it" })
+}
+
+/// Lets a helper thread read and write a long range of local files. Returns the offset reached; the caller goes on by
+/// other means.
+async fn read_and_write(mover: &Mover<'_>, range: Range<u64>) -> Result<u64, FailureKind> {
+    let Mover { run, abilities, source, target, .. } = *mover;
+    let mut at = range.start;
+    if range.end - at < LONG_BYTES || !abilities.may_choose(source) {
+        return Ok(at);
+    }
+    while at < range.end {
+        let wanted = usize::try_from(range.end - at).unwrap_or(OFFLOAD_BYTES).min(OFFLOAD_BYTES);
+        let Buffered { cached, cold } = &abilities.buffered;
+        let ways = if is_cached(source, at..at + wanted as u64) { cached } else { cold };
+        match source.copy_pieces(at, target, wanted, ways).await {
+            // Not a proof of the end: the caller reads there.
+            Ok(0) => break,
+            Ok(count) => {
+                at += count as u64;
+                run.progress.bytes_done.add(count as u64);
+            }
+            Err(error) if is_final(&error) => return Err(Verb::Write.failed(error)),
+            // Going on block by block will show which side it is of.
+            Err(_) => break,
+        }
+    }
+    Ok(at)
+}
+
+/// Returns true for errors after which other means are of no use.
+fn is_final(error: &Error) -> bool {
+    error.is_cancelled() || error.is(Errno::NOSPC) || error.is(Errno::DQUOT)
 }
 
 async fn pipeline(run: &Run, source: &File, target: &File, range: Range<u64>) -> Result<u64, FailureKind> {
@@ -245,9 +280,7 @@ async fn offload(
                 at += count as u64;
                 run.progress.bytes_done.add(count as u64);
             }
-            Err(error) if error.is_cancelled() || error.is(Errno::NOSPC) || error.is(Errno::DQUOT) => {
-                return Err(Verb::Write.failed(error));
-            }
+            Err(error) if is_final(&error) => return Err(Verb::Write.failed(error)),
             // Reading and writing will show which side it is of.
             Err(error) if error.is(Errno::IO) => break,
             Err(error) => {

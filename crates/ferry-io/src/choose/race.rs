@@ -125,14 +125,14 @@ struct Arm {
 
 impl Arm {
     /// Returns true if it is faster than the leader beyond doubt. A single trial has to take half of the time, because
-    /// any piece may be disturbed. The kernel's own way needs less: of nearly equal ways, it is cp's.
-    fn is_faster(&self, is_kernel: bool) -> bool {
+    /// any piece may be disturbed. The way that was first needs less: of nearly equal ways, it is cp's.
+    fn is_faster(&self, is_first: bool) -> bool {
         let Some(median) = self.ratios.median() else { return false };
         match self.ratios.count {
             1 => median <= 50,
             2 => self.ratios.largest().is_some_and(|largest| largest <= 80),
-            3..=5 => median <= if is_kernel { 98 } else { 94 },
-            _ => median <= if is_kernel { 99 } else { 98 },
+            3..=5 => median <= if is_first { 98 } else { 94 },
+            _ => median <= if is_first { 99 } else { 98 },
         }
     }
 
@@ -156,14 +156,18 @@ struct Pending {
 }
 
 /// State of the race.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Race {
     arms: [Arm; Way::ALL.len()],
+    /// The way that leads at first, and moves what others cannot: `cp`'s own.
+    first: usize,
     leader: usize,
     /// The leader's times for a mebibyte, in nanoseconds.
     paces: Samples,
     /// The leader's usual pace since the ways were last compared anew.
     usual: Option<u64>,
+    /// Pace of the way that took the lead last, at that time.
+    took_lead_at: Option<u64>,
     pending: Option<Pending>,
     /// Set while a trial is under way, on any thread.
     is_trying: bool,
@@ -177,12 +181,35 @@ pub(super) struct Race {
 }
 
 impl Race {
+    /// A race between `first`, which leads at first, and `others`.
+    pub(super) fn new(first: Way, others: &[Way]) -> Self {
+        let takes_part = |way: Way| way == first || others.contains(&way);
+        Self {
+            arms: Way::ALL.map(|way| Arm { is_excluded: !takes_part(way), ..Arm::default() }),
+            first: index(first),
+            leader: index(first),
+            paces: Samples::default(),
+            usual: None,
+            took_lead_at: None,
+            pending: None,
+            is_trying: false,
+            comparison: 0,
+            slow: 0,
+            moved: 0,
+            round_began: 0,
+        }
+    }
+
+    pub(super) fn is_first(&self, way: Way) -> bool {
+        index(way) == self.first
+    }
+
     /// Orders the next piece, of at most `left` bytes.
-    pub(super) fn next(&mut self, left: usize, only_kernel: bool) -> Piece {
+    pub(super) fn next(&mut self, left: usize, only_first: bool) -> Piece {
         let comparison = Some(self.comparison);
         let piece = |arm: usize, bytes| Piece { way: Way::ALL[arm], bytes, limit_ns: u64::MAX, comparison };
-        if only_kernel {
-            return Piece { comparison: None, ..piece(0, left.min(PIECE)) };
+        if only_first {
+            return Piece { comparison: None, ..piece(self.first, left.min(PIECE)) };
         }
         let Some(pace) = self.paces.median() else {
             return piece(self.leader, left.min(SHORT_PIECE));
@@ -269,13 +296,20 @@ impl Race {
         let (fast, slow) = (trial.before.min(after).max(1), trial.before.max(after).max(1));
         let percent = |of: u64| trial.pace.saturating_mul(100) / of;
         let ratio = if trial.pace < fast { percent(fast) } else { percent(slow).max(100) };
+        // A trial is cut early, too, if the leader had slowed down just before.
+        let was_far_slower = trial.was_cut && ratio > 100;
         let moved = self.moved;
         let arm = &mut self.arms[trial.arm];
         arm.ratios.add(ratio);
-        if arm.is_faster(trial.arm == 0) {
+        if arm.is_faster(trial.arm == self.first) {
             self.promote(trial.arm);
-        } else if trial.was_cut || arm.is_slower() {
-            let rest = if trial.was_cut { LONG_REST } else { REST << (2 * arm.losses.min(4)) };
+            let took_lead_at = self.took_lead_at.replace(trial.pace);
+            // The device has changed: what was known of the resting ways is void.
+            if took_lead_at.is_some_and(|before| trial.pace > before + before / 7) {
+                self.begin_round();
+            }
+        } else if was_far_slower || arm.is_slower() {
+            let rest = if was_far_slower { LONG_REST } else { REST << (2 * arm.losses.min(4)) };
             arm.losses += 1;
             (arm.ratios, arm.rests_until) = (Samples::default(), moved + rest);
         }
@@ -319,9 +353,9 @@ impl Race {
     /// Excludes a way that is unsupported here.
     pub(super) fn exclude(&mut self, way: Way) {
         let at = index(way);
-        self.arms[at].is_excluded = at != 0;
+        self.arms[at].is_excluded = at != self.first;
         if at == self.leader {
-            self.leader = 0;
+            self.leader = self.first;
         }
         self.compare_anew();
     }

@@ -6,6 +6,24 @@ use super::*;
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 
+/// The ways of a race; the first leads at first.
+#[derive(Clone, Copy)]
+struct Field(&'static [Way]);
+
+const BY_KERNEL: Field = Field(&[Way::Kernel, Way::Mapped128, Way::Mapped64, Way::Mapped256]);
+const BUFFERED: Field = Field(&[Way::Buffered256, Way::Mapped128, Way::Buffered64, Way::Mapped64]);
+
+impl Field {
+    fn race(self) -> Race {
+        Race::new(self.0[0], &self.0[1..])
+    }
+}
+
+/// Times of the ways that take part where the kernel copies. The others would be the fastest.
+fn paces([kernel, mapped_128, mapped_64, mapped_256]: [u64; 4]) -> [u64; Way::ALL.len()] {
+    [kernel, mapped_128, mapped_64, mapped_256, 1, 1]
+}
+
 /// A device whose ways take these times for a mebibyte, in nanoseconds; others after a number of bytes.
 struct Device {
     paces: [u64; Way::ALL.len()],
@@ -23,14 +41,17 @@ impl Device {
     }
 
     /// A device from a seed: its ways take 1 to 4 times as long as the fastest.
-    fn drawn(seed: u64, noise: u64) -> Self {
-        let zero = [0; Way::ALL.len()];
-        let mut device = Self { paces: zero, later: zero, changes_at: 0, noise, seed };
+    fn drawn(field: Field, seed: u64, noise: u64) -> Self {
+        let none = [1; Way::ALL.len()];
+        let mut device = Self { paces: none, later: none, changes_at: 0, noise, seed };
         device.random();
         let mut paces = || {
-            let mut paces = zero.map(|_| 250_000 + device.random() % 750_000);
-            let fastest = usize::try_from(device.random() % 4).unwrap();
-            paces[fastest] = 250_000;
+            let mut paces = none;
+            for &way in field.0 {
+                paces[way as usize] = 250_000 + device.random() % 750_000;
+            }
+            let fastest = usize::try_from(device.random()).unwrap() % field.0.len();
+            paces[field.0[fastest] as usize] = 250_000;
             paces
         };
         let (early, later) = (paces(), paces());
@@ -65,8 +86,8 @@ impl Device {
 }
 
 /// Copies `bytes`. Returns the time and the ways, the leader first.
-fn copy(device: &mut Device, bytes: u64) -> (u64, Vec<Tried>) {
-    let (mut race, mut at, mut took) = (Race::default(), 0, 0);
+fn copy(field: Field, device: &mut Device, bytes: u64) -> (u64, Vec<Tried>) {
+    let (mut race, mut at, mut took) = (field.race(), 0, 0);
     while at < bytes {
         let piece = race.next(usize::try_from(bytes - at).unwrap(), false);
         let (count, ns) = device.run(at, &piece);
@@ -77,14 +98,15 @@ fn copy(device: &mut Device, bytes: u64) -> (u64, Vec<Tried>) {
 }
 
 /// Time above that of the best single way, in hundredths of a percent, on a thousand devices; sorted.
-fn regrets(noise: u64, changes: bool) -> Vec<i64> {
+fn regrets(field: Field, noise: u64, changes: bool) -> Vec<i64> {
     let regret = |seed| {
-        let mut device = Device::drawn(seed, noise);
+        let mut device = Device::drawn(field, seed, noise);
         if !changes {
             device.changes_at = GIB;
         }
-        let best = (0..Way::ALL.len()).map(|way| device.alone(way, GIB)).min().unwrap().cast_signed();
-        (copy(&mut device, GIB).0.cast_signed() - best) * 10_000 / best
+        let alone = field.0.iter().map(|&way| device.alone(way as usize, GIB));
+        let best = alone.min().unwrap().cast_signed();
+        (copy(field, &mut device, GIB).0.cast_signed() - best) * 10_000 / best
     };
     let mut regrets: Vec<_> = (0..1000).map(regret).collect();
     regrets.sort_unstable();
@@ -94,11 +116,14 @@ fn regrets(noise: u64, changes: bool) -> Vec<i64> {
 /// A gigabyte takes at most 3 % longer than by the best single way, on 99 % of the devices; 6 % on the others.
 #[test]
 fn regret_is_bounded_on_a_thousand_devices() {
-    for noise in [2, 5] {
+    for (noise, field) in [(2, BY_KERNEL), (5, BY_KERNEL), (2, BUFFERED), (5, BUFFERED)] {
         for changes in [false, true] {
-            let regrets = regrets(noise, changes);
+            let regrets = regrets(field, noise, changes);
             let (median, most, worst) = (regrets[500], regrets[989], regrets[999]);
-            println!("noise {noise} %, changes {changes}: median {median}, 99 % up to {most}, worst {worst}");
+            println!(
+                "{:?}, noise {noise} %, changes {changes}: median {median}, 99 % up to {most}, worst {worst}",
+                field.0[0]
+            );
             assert!(most <= 300, "{most} hundredths of a percent on 99 % of the devices");
             assert!(worst <= 600, "{worst} hundredths of a percent");
         }
@@ -108,9 +133,9 @@ fn regret_is_bounded_on_a_thousand_devices() {
 #[test]
 fn the_leader_moves_nearly_everything() {
     for noise in [5, 20, 40] {
-        let (paces, seed) = ([260_000, 330_000, 340_000, 335_000], 7);
+        let (paces, seed) = (paces([260_000, 330_000, 340_000, 335_000]), 7);
         let mut device = Device { paces, later: paces, changes_at: GIB, noise, seed };
-        let (took, tried) = copy(&mut device, GIB);
+        let (took, tried) = copy(BY_KERNEL, &mut device, GIB);
         assert_eq!(tried[0].way, Way::Kernel, "{tried:?}");
         assert!(took * 100 <= device.alone(0, GIB) * 103, "{took} ns of {}", device.alone(0, GIB));
         assert!(tried[0].bytes > GIB / 10 * 9, "{tried:?}");
@@ -119,9 +144,10 @@ fn the_leader_moves_nearly_everything() {
 
 #[test]
 fn a_leader_that_slows_down_is_replaced() {
-    let (paces, later) = ([250_000, 400_000, 400_000, 400_000], [900_000, 400_000, 300_000, 400_000]);
+    let (paces, later) =
+        (paces([250_000, 400_000, 400_000, 400_000]), paces([900_000, 400_000, 300_000, 400_000]));
     let mut device = Device { paces, later, changes_at: GIB / 2, noise: 5, seed: 1 };
-    let (_, tried) = copy(&mut device, GIB);
+    let (_, tried) = copy(BY_KERNEL, &mut device, GIB);
     assert_eq!(tried[0].way, Way::ALL[2], "{tried:?}");
     assert!(tried[0].bytes > GIB / 10 * 4, "{tried:?}");
 }
@@ -173,6 +199,17 @@ fn errors_of_other_ways_leave_the_kernels_own() {
 }
 
 #[test]
+fn where_the_kernel_does_not_copy_reads_and_writes_do() {
+    let (all, by) = moved(&Ways::buffered(), [Ok(512 << 10), Err(Errno::FAULT)]);
+    assert_eq!(all, Ok(64 << 20));
+    assert_eq!(by[..2], [Way::Buffered256, Way::Mapped128]);
+    assert!(by[2..].iter().all(|&way| way == Way::Buffered256), "{by:?}");
+    let (all, by) = moved(&Ways::only(Way::Buffered256), []);
+    assert_eq!((all, by.iter().all(|&way| way == Way::Buffered256)), (Ok(64 << 20), true));
+    assert_eq!(moved(&Ways::buffered(), [Err(Errno::NOSPC)]).0, Err(Errno::NOSPC));
+}
+
+#[test]
 fn errors_of_the_kernels_way_are_returned_unless_bytes_were_moved() {
     assert_eq!(moved(&Ways::default(), [Err(Errno::NOSPC)]).0, Err(Errno::NOSPC));
     assert_eq!(moved(&Ways::default(), [Ok(4096), Err(Errno::NOSPC)]).0, Ok(4096));
@@ -182,17 +219,32 @@ fn errors_of_the_kernels_way_are_returned_unless_bytes_were_moved() {
 /// Regression: a trial that was cut after a few bytes was no trial, and the way was tried again at once.
 #[test]
 fn a_way_that_is_far_slower_is_left_alone() {
-    let paces = [250_000, 7_500_000, 7_500_000, 7_500_000];
+    let paces = paces([250_000, 7_500_000, 7_500_000, 7_500_000]);
     let mut device = Device { paces, later: paces, changes_at: GIB, noise: 5, seed: 3 };
-    let (took, tried) = copy(&mut device, GIB);
+    let (took, tried) = copy(BY_KERNEL, &mut device, GIB);
     assert!(took * 100 <= device.alone(0, GIB) * 103, "{took} ns: {tried:?}");
+}
+
+/// Regression: the device had changed, all ways that were compared just then became slower, and the fastest went on resting
+/// because it had been slow before. The copy took 1.3 to 2 times as long as by the best single way.
+#[test]
+fn ways_that_rest_are_compared_once_the_device_has_changed() {
+    for seed in [555, 5999, 10912] {
+        for field in [BY_KERNEL, BUFFERED] {
+            let mut device = Device::drawn(field, seed, 2);
+            let best = field.0.iter().map(|&way| device.alone(way as usize, GIB)).min().unwrap();
+            let (took, tried) = copy(field, &mut device, GIB);
+            assert!(took * 100 <= best * 106, "{seed}: {took} of {best} ns: {tried:?}");
+        }
+    }
 }
 
 #[test]
 fn a_leader_that_becomes_far_slower_is_replaced() {
-    let (paces, later) = ([500_000, 250_000, 400_000, 400_000], [300_000, 25_000_000, 400_000, 400_000]);
+    let (paces, later) =
+        (paces([500_000, 250_000, 400_000, 400_000]), paces([300_000, 25_000_000, 400_000, 400_000]));
     let mut device = Device { paces, later, changes_at: GIB / 2, noise: 5, seed: 1 };
-    let (_, tried) = copy(&mut device, GIB);
+    let (_, tried) = copy(BY_KERNEL, &mut device, GIB);
     assert_eq!(tried[0].way, Way::Kernel, "{tried:?}");
     let way = |way| tried.iter().find(|tried| tried.way == way).unwrap().bytes;
     assert!(way(Way::Mapped128) < GIB / 2 + 16 * MIB, "{tried:?}");
@@ -202,9 +254,9 @@ fn a_leader_that_becomes_far_slower_is_replaced() {
 #[test]
 fn copies_side_by_side_find_the_fastest_way_too() {
     for threads in [2, 8] {
-        let paces = [500_000, 400_000, 250_000, 400_000];
+        let paces = paces([500_000, 400_000, 250_000, 400_000]);
         let mut device = Device { paces, later: paces, changes_at: GIB, noise: 5, seed: 9 };
-        let mut race = Race::default();
+        let mut race = BY_KERNEL.race();
         let mut under_way = VecDeque::new();
         for _ in 0..600 {
             while under_way.len() < threads {

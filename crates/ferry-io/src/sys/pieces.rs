@@ -6,7 +6,7 @@ use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 
 use super::{bytes, call};
-use crate::choose::{Moves, Piece, Ways, move_pieces};
+use crate::choose::{Means, Moves, Piece, Ways, move_pieces};
 use crate::entry::Stat;
 use crate::mapped::Mapped;
 
@@ -21,7 +21,7 @@ pub(super) fn copy(
     size: usize,
     ways: &Ways,
 ) -> Result<usize, Errno> {
-    move_pieces(ways, &mut Pieces { source, target, at, since: Instant::now() }, size)
+    move_pieces(ways, &mut Pieces { source, target, at, since: Instant::now(), buffer: Vec::new() }, size)
 }
 
 /// Two open files, and the offset in both from which on bytes move.
@@ -31,6 +31,8 @@ struct Pieces<'a> {
     at: u64,
     /// Time from which on `now_ns` counts.
     since: Instant,
+    /// Bytes between a read and a write: at most those of one write.
+    buffer: Vec<u8>,
 }
 
 impl Moves for Pieces<'_> {
@@ -41,9 +43,10 @@ impl Moves for Pieces<'_> {
     fn piece(&mut self, done: usize, piece: &Piece) -> Result<usize, Errno> {
         let at = self.at + done as u64;
         let until = self.now_ns().saturating_add(piece.limit_ns);
-        match piece.way.write_bytes() {
-            None => self.by_kernel(at, piece, until),
-            Some(write_bytes) => self.by_mapping(at, piece, (write_bytes, until)),
+        match piece.way.means() {
+            Means::Kernel => self.by_kernel(at, piece, until),
+            Means::Mapped(write_bytes) => self.by_mapping(at, piece, (write_bytes, until)),
+            Means::Buffered(write_bytes) => self.by_buffer(at, piece, (write_bytes, until)),
         }
     }
 }
@@ -56,6 +59,24 @@ impl Pieces<'_> {
             let at = at + done as u64;
             bytes::copy_range((source, at), (target, at), size)
         })
+    }
+
+    fn by_buffer(
+        &mut self,
+        at: u64,
+        piece: &Piece,
+        (write_bytes, until): (usize, u64),
+    ) -> Result<usize, Errno> {
+        let (source, target) = (self.source, self.target);
+        let mut buffer = std::mem::take(&mut self.buffer);
+        buffer.resize(write_bytes.max(buffer.len()), 0);
+        let moved = self.repeat(piece.bytes, (write_bytes, until), |done, size| {
+            let (at, buffer) = (at + done as u64, &mut buffer[..size]);
+            let count = call(|| rustix::io::pread(source, &mut *buffer, at))?;
+            write_whole(target, &buffer[..count], at)
+        });
+        self.buffer = buffer;
+        moved
     }
 
     /// Writes a mapping of the source. EAGAIN if the source has changed meanwhile, or cannot be written from its mapping: the
@@ -113,6 +134,20 @@ impl Pieces<'_> {
         }
         Ok(done)
     }
+}
+
+/// Writes all bytes; fewer if an error is met after some.
+fn write_whole(target: BorrowedFd<'_>, bytes: &[u8], at: u64) -> Result<usize, Errno> {
+    let mut done = 0;
+    while done < bytes.len() {
+        match call(|| rustix::io::pwrite(target, &bytes[done..], at + done as u64)) {
+            Ok(0) => break,
+            Ok(count) => done += count,
+            Err(_) if done > 0 => break,
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(done)
 }
 
 #[cfg(all(test, not(miri)))]

@@ -122,6 +122,20 @@ impl Answering<'_> {
         self.put(to, target_at, &bytes)
     }
 
+    /// Reads and writes.
+    pub(super) fn copy_buffered(
+        &mut self,
+        (source, at): (&Fd, u64),
+        (target, target_at): (&Fd, u64),
+        size: usize,
+    ) -> Result<usize, Errno> {
+        self.meet_fault_on(Operation::Read, &[source])?;
+        let from = self.readable(source)?;
+        let mut bytes = vec![0; self.shorten_of(source, size)?];
+        let count = self.disk.inode(from)?.content()?.read(at, &mut bytes);
+        self.write(target, &bytes[..count], target_at)
+    }
+
     pub(super) fn clone_file(&mut self, source: &Fd, target: &Fd) -> Result<(), Errno> {
         self.meet_fault_on(Operation::Clone, &[source, target])?;
         let (from, to) = (self.readable(source)?, self.writable(target)?);

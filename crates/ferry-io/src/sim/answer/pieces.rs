@@ -3,7 +3,7 @@
 use rustix::io::Errno;
 
 use super::Answering;
-use crate::choose::{Moves, Piece, Ways, move_pieces};
+use crate::choose::{Means, Moves, Piece, Ways, move_pieces};
 use crate::descriptor::Fd;
 
 /// Bytes of one step of copy_file_range(2), as on the kernel.
@@ -43,7 +43,12 @@ impl Moves for Pieces<'_, '_> {
         while moved < piece.bytes && self.took_ns <= until {
             let at = self.at + (done + moved) as u64;
             let size = step.min(piece.bytes - moved);
-            match self.answering.copy_range((self.source, at), (self.target, at), size) {
+            let (source, target) = ((self.source, at), (self.target, at));
+            let copied = match piece.way.means() {
+                Means::Kernel => self.answering.copy_range(source, target, size),
+                Means::Mapped(_) | Means::Buffered(_) => self.answering.copy_buffered(source, target, size),
+            };
+            match copied {
                 Ok(0) => break,
                 Ok(count) => {
                     moved += count;
