@@ -168,7 +168,7 @@ pub enum Method {
     Reflink,
     /// `copy_file_range(2)`: the kernel moved them.
     Offload,
-    /// Several blocks in flight, read and written at once.
+    /// Read and written: by a helper thread (large files), or with several blocks in flight.
     Pipeline,
     /// Several blocks in flight past the page cache, on one side at least.
     Direct,

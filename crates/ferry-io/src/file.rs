@@ -312,7 +312,7 @@ impl File {
     /// worker. May copy fewer, and 0 at the end.
     ///
     /// # Errors
-    /// Those of copy_file_range(2).
+    /// Those of the first of the ways: copy_file_range(2), or read(2) and write(2).
     pub async fn copy_pieces(&self, at: u64, target: &Self, size: usize, ways: &Arc<Ways>) -> Result<usize> {
         let (source, target, ways) = (self.fd(), target.fd(), Arc::clone(ways));
         let (_, result) = submit_overlapping(Op::CopyPieces { source, target, at, size, ways }).await;
