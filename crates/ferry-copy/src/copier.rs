@@ -19,6 +19,7 @@ mod entries;
 mod listed;
 mod own;
 mod ranges;
+mod recover;
 mod shown;
 mod swap;
 
@@ -197,12 +198,13 @@ impl Copier {
         let source = dirs.source.stat().await.during(Verb::OpenDirectory)?;
         let target = dirs.target.stat().await.during(Verb::StatTarget)?;
         let xattrs = meta::found(run, Subject::Folder(folder), dirs.source.as_file().xattrs().await)?;
-        staging::clear_unused(&dirs.target).await;
+        let leftovers = staging::clear_unused(run, &dirs.target).await;
         run.meet(folder, DevicePair { source: source.device, target: target.device }, &dirs.target);
         if run.options.fsync {
             run.durable.meet(target.device, &dirs.target, || folder.target_path()).await;
         }
-        folder.is_untouched.store(!is_new, Ordering::Relaxed);
+        folder.is_untouched.store(!is_new && !leftovers.is_changed, Ordering::Relaxed);
+        *lock(&folder.asides) = leftovers.asides;
         let gives_acl = acl::has_default(&dirs.target).await;
         let facts = Facts {
             source,
@@ -319,7 +321,7 @@ impl Copier {
             Some(target) => {
                 let dir = run.dirs(entry.folder).await.during(Verb::StatTarget)?.target;
                 let trash = pair.trash();
-                let folder = self.folder(&dir, trash.as_ref());
+                let folder = self.folder(pair, &dir, trash.as_ref());
                 if !self.may_overwrite(sides.source, target) {
                     return swap::replace(run, entry, sides.source, target, &folder).await;
                 }
@@ -338,8 +340,9 @@ impl Copier {
         Ok(())
     }
 
-    fn folder<'a>(&'a self, dir: &'a Dir, trash: Option<&'a Dir>) -> swap::Folder<'a> {
-        swap::Folder { dir, own: &self.own, trash }
+    fn folder<'a>(&'a self, pair: &Pair, dir: &'a Dir, trash: Option<&'a Dir>) -> swap::Folder<'a> {
+        let inode = pair.0.facts().map_or(0, |facts| facts.target.1);
+        swap::Folder { run: &self.run, inode, dir, own: &self.own, trash }
     }
 
     fn may_overwrite(&self, source: &Stat, target: &Stat) -> bool {
@@ -410,7 +413,7 @@ impl Copier {
     pub async fn remove(&self, pair: &Pair, name: &Name, target: &Stat) -> Result<(), FailureKind> {
         pair.touch();
         let dir = self.run.dirs(&pair.0).await.during(Verb::Remove)?.target;
-        self.folder(&dir, pair.trash().as_ref()).take_away(name, target).await
+        self.folder(pair, &dir, pair.trash().as_ref()).take_away(name, target).await
     }
 
     /// Takes an entry from its name to make room for another: to the pair's trash, or aside. Pass it to
@@ -421,7 +424,7 @@ impl Copier {
     pub async fn lift(&self, pair: &Pair, name: &Name, target: &Stat) -> Result<Lifted, FailureKind> {
         pair.touch();
         let dir = self.run.dirs(&pair.0).await.during(Verb::Remove)?.target;
-        self.folder(&dir, pair.trash().as_ref()).lift(name, target).await.map(Lifted)
+        self.folder(pair, &dir, pair.trash().as_ref()).lift(name, target).await.map(Lifted)
     }
 
     /// Removes an entry that was lifted, unless it is in the trash. If it can't be removed, it gets its name back,
@@ -431,7 +434,7 @@ impl Copier {
     /// Those of unlinkat(2); [`FailureKind::KeptAside`].
     pub async fn put_away(&self, pair: &Pair, name: &Name, lifted: Lifted) -> Result<(), FailureKind> {
         let dir = protect(self.run.dirs(&pair.0)).await.during(Verb::Remove)?.target;
-        self.folder(&dir, pair.trash().as_ref()).put_away(&lifted.0, name).await
+        self.folder(pair, &dir, pair.trash().as_ref()).put_away(&lifted.0, name).await
     }
 
     /// Gives an entry that was lifted its name back.
@@ -440,7 +443,7 @@ impl Copier {
     /// [`FailureKind::KeptAside`].
     pub async fn give_back(&self, pair: &Pair, name: &Name, lifted: Lifted) -> Result<(), FailureKind> {
         let dir = protect(self.run.dirs(&pair.0)).await.during(Verb::Restore)?.target;
-        self.folder(&dir, pair.trash().as_ref()).give_back(&lifted.0, name).await
+        self.folder(pair, &dir, pair.trash().as_ref()).give_back(&lifted.0, name).await
     }
 
     /// Moves an entry from the source to the target, where its name has to be free. The target may not be on another

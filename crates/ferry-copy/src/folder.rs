@@ -89,6 +89,8 @@ pub(crate) struct Folder {
     pub(crate) is_untouched: AtomicBool,
     /// Folder that replaced and removed entries are moved to.
     pub(crate) trash: Mutex<Option<Dir>>,
+    /// Names of the target's entries that killed runs have left aside.
+    pub(crate) asides: Mutex<Vec<Name>>,
     /// Set if the way to an operand ended before it: new folders then stay as they were made.
     pub(crate) is_cut_short: AtomicBool,
 }
@@ -123,6 +125,7 @@ impl Folder {
             is_cut_short: AtomicBool::new(false),
             is_untouched: AtomicBool::new(false),
             trash: Mutex::default(),
+            asides: Mutex::default(),
         })
     }
 
@@ -187,6 +190,7 @@ impl Folder {
             is_cut_short: AtomicBool::new(false),
             is_untouched: AtomicBool::new(false),
             trash: Mutex::default(),
+            asides: Mutex::default(),
             origin: Some(origin),
             facts: OnceLock::new(),
             abilities: OnceLock::new(),

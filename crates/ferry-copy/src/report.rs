@@ -96,8 +96,8 @@ pub struct PartNote {
 /// What becomes of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PartState {
-    /// This run goes on after so many bytes.
-    Continued(u64),
+    /// This run goes on after so many bytes; with the reason if other bytes, or a part of the journal, are not used.
+    Continued(u64, Option<&'static str>),
     /// This run copies the file anew, for this reason.
     Ignored(&'static str),
     /// The next run can go on after so many bytes.

@@ -208,6 +208,19 @@ impl<'a> Performer<'a> {
             self.note(&pair, &name, &planned.action, outcome);
         }
         pair.set_trash(None);
+        self.recover(&folder, &pair).await;
+    }
+
+    /// Sees to entries that killed runs have left aside in a folder, after what may need their names.
+    async fn recover(&mut self, folder: &Path, pair: &Pair) {
+        if !self.copier.has_asides(pair) {
+            return;
+        }
+        if let Ok(trash) = self.trash_for(folder).await {
+            pair.set_trash(trash);
+            self.copier.recover(pair).await;
+            pair.set_trash(None);
+        }
     }
 
     /// Notes the hash of a file that stays, with the attributes that it has by now.
@@ -275,6 +288,7 @@ impl<'a> Performer<'a> {
             _ => act(self.copier, &pair, &name, action.verb, &now).await.map(|()| 1),
         };
         pair.set_trash(None);
+        self.recover(folder, &pair).await;
         match outcome {
             // Reported already.
             Ok(0) => false,

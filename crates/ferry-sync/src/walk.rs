@@ -209,6 +209,12 @@ impl<'a> Walk<'a> {
             if self.io.is_stopped() || self.choices.pass().await.is_err() {
                 break;
             }
+            if std::mem::take(&mut level.has_leftovers) {
+                // A folder that is entered is seen to, also if nothing else is to be done in it.
+                let folder = level.path.clone();
+                sink.take(Batch { folder, actions: Vec::new() }).await?;
+                continue;
+            }
             if let Some(descent) = level.folders.pop_front() {
                 self.descend(descent, sink).await?;
                 continue;
@@ -445,6 +451,7 @@ impl<'a> Walk<'a> {
         let mut entered = Entered::default();
         let Some(above) = self.levels.last() else { return Ok(entered) };
         let of_source = if has_target { Which::Source } else { Which::NewSource };
+        let of_target = if has_source { Which::Target } else { Which::GoneTarget };
         if let Some(dir) = above.source.dir.as_ref().filter(|_| has_source) {
             let mut source = level::open(dir, name, of_source).await?;
             if self.choices.selector.stays_on_filesystem() {
@@ -453,7 +460,7 @@ impl<'a> Walk<'a> {
             entered.source = Some(source);
         }
         if let Some(dir) = above.target.dir.as_ref().filter(|_| has_target) {
-            let mut target = level::open(dir, name, Which::Target).await?;
+            let mut target = level::open(dir, name, of_target).await?;
             if self.choices.deletes || !has_source {
                 target.note_mount();
             }

@@ -80,7 +80,7 @@ struct Part {
     /// Missing if nothing of the part is used.
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes: Option<u64>,
-    /// Missing if it is used.
+    /// Missing if all of it is used.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'static str>,
 }
@@ -149,7 +149,7 @@ impl Events {
     pub(crate) fn part(&self, note: &PartNote) {
         let (source, target) = (PathText::from(&*note.source), self.target(&note.target));
         let (state, bytes, reason) = match note.state {
-            PartState::Continued(bytes) => ("continued", Some(bytes), None),
+            PartState::Continued(bytes, reason) => ("continued", Some(bytes), reason),
             PartState::Kept(bytes) => ("kept", Some(bytes), None),
             PartState::Ignored(reason) => ("ignored", None, Some(reason)),
         };

@@ -7,13 +7,13 @@ use ferry_io::{Block, Cause, Errno, Error, Operation, Semaphore, map_blocks};
 use crate::mutex::lock;
 
 /// Ranges of one file that are compared at once.
-pub(super) const DEPTH: usize = 8;
+pub(crate) const DEPTH: usize = 8;
 
 /// Memory for comparing: two blocks for each range. A fiber that holds one of the runtime's blocks must not wait for
 /// another, so these are others.
 pub(crate) struct Room {
     /// Files that are compared at once: one for each worker.
-    pub(super) permits: Semaphore,
+    pub(crate) permits: Semaphore,
     spare: Mutex<Vec<Vec<Block>>>,
 }
 
@@ -23,14 +23,14 @@ impl Room {
     }
 
     /// Returns blocks of this size that no other file uses.
-    pub(super) fn take(&self, block_bytes: usize) -> ferry_io::Result<Vec<Block>> {
+    pub(crate) fn take(&self, block_bytes: usize) -> ferry_io::Result<Vec<Block>> {
         // Those of a cancelled comparison may be fewer.
         let spare = lock(&self.spare).pop().filter(|blocks| blocks.len() == 2 * DEPTH);
         let no_memory = |_| Error { operation: Operation::Read, cause: Cause::Errno(Errno::NOMEM) };
         spare.map_or_else(|| map_blocks(2 * DEPTH, block_bytes).map_err(no_memory), Ok)
     }
 
-    pub(super) fn give_back(&self, blocks: Vec<Block>) {
+    pub(crate) fn give_back(&self, blocks: Vec<Block>) {
         lock(&self.spare).push(blocks);
     }
 }

@@ -7,12 +7,11 @@
 //!
 //! Limits: where names can't be exchanged (NFS, many filesystems in user space), the target is compared before it is
 //! replaced. A file that takes its name between the two calls is lost. A run that is killed between the two calls that
-//! exchange and compare leaves an entry aside (`.ferry-aside-1f40-0`), which may be foreign: no run clears it away, but
-//! it is an entry like others of the target for the next one.
+//! exchange and compare leaves an entry aside, which may be foreign: the next run compares it (`recover.rs`).
 
 use std::sync::Arc;
 
-use ferry_io::{Cause, Dir, Errno, Error, FileKind, Name, Operation, Result as IoResult, Stat, protect};
+use ferry_io::{Dir, Errno, Error, FileKind, Name, Result as IoResult, Stat, protect};
 
 use super::own::OwnTimes;
 use crate::claim::Ended;
@@ -30,6 +29,9 @@ const NO_EXCHANGE: [Errno; 3] = [Errno::INVAL, Errno::NOSYS, Errno::OPNOTSUPP];
 
 /// A folder of the target, what the run knows of its files, and where entries go that lose their names.
 pub(super) struct Folder<'a> {
+    pub(super) run: &'a Run,
+    /// Inode number of the folder.
+    pub(super) inode: u64,
     pub(super) dir: &'a Dir,
     pub(super) own: &'a OwnTimes,
     pub(super) trash: Option<&'a Dir>,
@@ -75,7 +77,7 @@ pub(super) async fn replace(
     // Not cancellable: the hidden name would stay.
     let swapped = protect(async {
         let made = dir.stat_entry(&hidden, false).await.during(Verb::StatTarget)?;
-        match set_aside(dir, &hidden).await {
+        match folder.set_aside(&hidden, (Some(&made), Some(target)), entry.target).await {
             Ok(aside) => {
                 let swapped = folder.swap(&aside, entry.target, target, &made).await;
                 if swapped.is_err() {
@@ -90,6 +92,7 @@ pub(super) async fn replace(
         }
     });
     let swapped = swapped.await;
+    staging::forget_journal(run, entry, dir, source).await;
     match ended {
         Ended::First(file, Ok(_)) if swapped.is_err() => {
             // Another name of the source is copied in its place.
@@ -104,21 +107,29 @@ pub(super) async fn replace(
     }
 }
 
-/// Moves an entry to a hidden name that no run clears away, because the entry may turn out to be foreign.
-async fn set_aside(dir: &Dir, name: &Name) -> IoResult<Name> {
-    let mut tried = 1;
-    loop {
-        let aside = staging::next_aside();
-        match staging::rename(dir, name, &aside, false).await {
-            Ok(()) => return Ok(aside),
-            // A run with this process's number was killed.
-            Err(error) if error.is(Errno::EXIST) && tried < staging::ATTEMPTS => tried += 1,
-            Err(error) => return Err(error),
+impl Folder<'_> {
+    /// Moves an entry to a hidden name that later runs do not clear away unseen, because the entry may turn out to be
+    /// foreign. `made` is this run's file, `seen` the entry that is to lose its name.
+    async fn set_aside(
+        &self,
+        from: &Name,
+        (made, seen): (Option<&Stat>, Option<&Stat>),
+        name: &Name,
+    ) -> IoResult<Name> {
+        // No other run sees to the entry before this run has ended.
+        self.run.locks.share(self.dir).await?;
+        let mut tried = 1;
+        loop {
+            let aside = staging::next_aside(self.inode, (made, seen), name);
+            match staging::rename(self.dir, from, &aside, false).await {
+                Ok(()) => return Ok(aside),
+                // A run with this process's number was killed.
+                Err(error) if error.is(Errno::EXIST) && tried < staging::ATTEMPTS => tried += 1,
+                Err(error) => return Err(error),
+            }
         }
     }
-}
 
-impl Folder<'_> {
     /// Gives the entry at `hidden`, which is `made`, the name of `expected`, which goes to the trash or is removed.
     async fn swap(
         &self,
@@ -157,7 +168,7 @@ impl Folder<'_> {
     async fn refuse_foreign(&self, hidden: &Name, made: &Stat) -> Result<(), FailureKind> {
         match self.dir.stat_entry(hidden, false).await {
             Ok(found) if found.is_same_file(made) => Ok(()),
-            Ok(_) => Err(kept_aside(hidden, taken())),
+            Ok(_) => Err(kept_aside(hidden, staging::taken())),
             Err(error) if error.is(Errno::NOENT) => Ok(()),
             Err(error) => Err(kept_aside(hidden, error)),
         }
@@ -195,7 +206,10 @@ impl Folder<'_> {
                 let moved = staging::rename_into(self.dir, name, trash, name).await;
                 moved.map(|()| (trash.clone(), name.clone()))
             }
-            None => set_aside(self.dir, name).await.map(|aside| (self.dir.clone(), aside)),
+            None => {
+                let aside = self.set_aside(name, (None, Some(expected)), name).await;
+                aside.map(|aside| (self.dir.clone(), aside))
+            }
         };
         let (place, at) = match moved {
             Ok(moved) => moved,
@@ -268,7 +282,8 @@ impl Folder<'_> {
     }
 }
 
-async fn remove(dir: &Dir, name: &Name, kind: FileKind) -> IoResult<()> {
+/// Removes an entry. A folder has to be empty, but for parts.
+pub(super) async fn remove(dir: &Dir, name: &Name, kind: FileKind) -> IoResult<()> {
     if kind != FileKind::Directory {
         return dir.unlink(name).await;
     }
@@ -284,9 +299,4 @@ async fn remove(dir: &Dir, name: &Name, kind: FileKind) -> IoResult<()> {
 
 fn kept_aside(hidden: &Name, error: Error) -> FailureKind {
     FailureKind::KeptAside { aside: Some(hidden.clone()), error }
-}
-
-/// The error of a name that another program has taken.
-fn taken() -> Error {
-    Error { operation: Operation::Rename, cause: Cause::Errno(Errno::EXIST) }
 }

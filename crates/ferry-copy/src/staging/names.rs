@@ -1,14 +1,18 @@
-//! Hidden names: those of unfinished files, of parts and of their journals.
+//! Hidden names: those of unfinished files, of parts and of their journals, and of entries that were moved aside.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ferry_io::Name;
+use ferry_io::{FileKind, Name, Stat};
 
 /// Start of a hidden name.
 const PREFIX: &str = ".ferry-";
 /// Ends of the names of parts and of their journals.
 const PART: &str = ".part";
 const JOURNAL: &str = ".journal";
+/// Start of the name of an entry that was moved aside.
+const ASIDE: &str = ".ferry-aside-";
+/// Maximum size of a name.
+const MOST: usize = 255;
 /// Hexadecimal digits of the hash of a name.
 const DIGITS: usize = 32;
 
@@ -58,6 +62,94 @@ pub(super) fn is_part_name(name: &Name, folder: u64) -> bool {
     hash.is_some_and(|hash| {
         hash.len() == DIGITS && hash.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
     })
+}
+
+/// Returns the name of the part that a journal belongs to; `None` for any other name.
+pub(super) fn part_of(journal: &Name) -> Option<Name> {
+    with_other_end(journal, JOURNAL, PART)
+}
+
+/// Returns the name of a part's journal; `None` for any other name.
+pub(super) fn journal_of(part: &Name) -> Option<Name> {
+    with_other_end(part, PART, JOURNAL)
+}
+
+fn with_other_end(name: &Name, end: &str, other: &str) -> Option<Name> {
+    let start = name.as_bytes().strip_suffix(end.as_bytes())?;
+    Name::new(&[start, other.as_bytes()].concat())
+}
+
+/// An entry that was moved aside, as its name describes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Aside {
+    /// Key of a file that the run has made ([`made_key`]); 0 if it has made none.
+    pub(super) made: u64,
+    /// Key of the entry that the run was to take away ([`seen_key`]); 0 if there is none.
+    pub(super) seen: u64,
+    /// The name that it had, or was to get.
+    pub(crate) name: Name,
+}
+
+impl Aside {
+    /// Returns true if an entry is the file that the run had made.
+    pub(crate) fn is_made(&self, found: &Stat) -> bool {
+        found.kind != FileKind::Directory && self.made == made_key(found)
+    }
+
+    /// Returns true if an entry is the one that was to lose its name, and nothing was written to it since.
+    pub(crate) fn is_seen(&self, found: &Stat) -> bool {
+        // It may have had other names, and so another time.
+        [1, 2].into_iter().any(|links| self.seen == seen_key(&Stat { links, ..*found }))
+    }
+}
+
+/// Returns the key by which a file that a run has made is recognised in its folder.
+pub(super) fn made_key(made: &Stat) -> u64 {
+    key(&format!("made {}", made.inode))
+}
+
+/// Returns the key by which an entry that a run was to take away is recognised, unless it was written to since. The run
+/// may set the time of a file with several names.
+pub(super) fn seen_key(seen: &Stat) -> u64 {
+    let modified = seen.times.modified;
+    let version = match seen.kind {
+        // Emptying a folder changes the other facts.
+        FileKind::Directory => String::new(),
+        FileKind::Regular if seen.links > 1 => seen.size.to_string(),
+        FileKind::Regular
+        | FileKind::Symlink
+        | FileKind::Fifo
+        | FileKind::Socket
+        | FileKind::CharDevice
+        | FileKind::BlockDevice => format!("{} {}.{}", seen.size, modified.seconds, modified.nanoseconds),
+    };
+    key(&format!("seen {} {:?} {version}", seen.inode, seen.kind))
+}
+
+/// Returns a key of a text, never 0.
+fn key(text: &str) -> u64 {
+    let [a, b, c, d, e, f, g, h, ..] = *blake3::hash(text.as_bytes()).as_bytes();
+    u64::from_le_bytes([a, b, c, d, e, f, g, h]).max(1)
+}
+
+/// Returns a name for an entry that is moved aside in this folder. A name that would be too long describes nothing.
+pub(super) fn aside_name(folder: u64, process: u32, number: u64, aside: &Aside) -> Name {
+    let start = format!("{ASIDE}{folder:x}-{process:x}-{number:x}");
+    let facts = format!("-{:x}-{:x}-", aside.made, aside.seen);
+    let full = [start.as_bytes(), facts.as_bytes(), aside.name.as_bytes()].concat();
+    let text = if full.len() > MOST { start.into_bytes() } else { full };
+    Name::new(&text).unwrap_or_else(|| unreachable!("a name with a start is a name"))
+}
+
+/// Returns the description in a name that [`aside_name`] gives in this folder; `None` for other names, and for those that
+/// describe nothing.
+pub(crate) fn aside_of(name: &Name, folder: u64) -> Option<Aside> {
+    let rest = name.as_bytes().strip_prefix(ASIDE.as_bytes())?;
+    let mut fields = rest.splitn(6, |&byte| byte == b'-');
+    let mut number = || u64::from_str_radix(std::str::from_utf8(fields.next()?).ok()?, 16).ok();
+    let (found, _process, _number, made, seen) = (number()?, number()?, number()?, number()?, number()?);
+    let name = Name::new(fields.next()?)?;
+    (found == folder).then_some(Aside { made, seen, name })
 }
 
 #[cfg(test)]

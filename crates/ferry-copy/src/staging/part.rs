@@ -1,32 +1,28 @@
-//! Parts: what an interrupted `ferry sync` has copied of a large file, for the next run to go on with.
+//! Parts: what an interrupted `ferry sync` has copied of a large file, for the next run to go on with (`reopen.rs`).
 //!
-//! A file of [`LARGE`] bytes or more is filled under a hidden name that follows from its own. Once that has taken
-//! [`BEGIN`], the hash of each complete range is noted in a journal beside it (`journal.rs`). Both are synced every
-//! [`SYNC`], first the part.
+//! A file of [`LARGE`] bytes or more is filled under a hidden name that follows from its own. The journal beside it
+//! (`journal.rs`) names the source and the part before any bytes are copied. Once copying has taken [`BEGIN`], it also
+//! gets the hash of each complete range. Both are synced every [`SYNC`], first the part.
 //!
-//! The next run finds both by their names. The journal counts if it names this source and this part, both as they are
-//! now. The run goes on behind the last range in order whose bytes in the part still have their hash; with `--checksum`
-//! the source's bytes must have it, too.
+//! A complete part gets its attributes and then the file's name. Only after that its journal is removed, so at any
+//! moment a killed run leaves either a part with its journal or the finished file (`complete.rs`).
 //!
-//! A run holds a lock (flock(2)) on a part, so that two never fill the same one. A part that belongs to another user or
-//! has several names is foreign, and left alone. Where there are no locks, there are no parts. A part that was not
-//! written to for a week ([`KEPT`]) is cleared away like other hidden names.
+//! A run holds a lock (flock(2)) on a part, so that two never fill the same one. Where there are no locks, there are no
+//! parts. A part whose journal was not written to for a week ([`KEPT`]) is cleared away like other hidden names.
 //!
-//! Limits: hashes are computed beside the copy, so that a file that is copied quickly costs nothing. A killed run loses
-//! what it has copied in the first second, or what could not be hashed yet (docs/decisions/0018). A power failure may cost
-//! what was copied since the last sync.
+//! Hashes are computed beside the copy, so that a file that is copied quickly costs nothing. Bytes without a hash are
+//! compared with the source's when the part is reopened, so a killed run loses none of them (docs/decisions/0018). A
+//! power failure may cost what the kernel had not written back.
 
 use std::cell::Cell;
 use std::ops::Range;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use blake3::{Hash, Hasher};
 use ferry_io::{Dir, Errno, Error, File, FileKind, Name, OpenHow, Result, Stat, protect};
 
-use super::journal::{self, Useless};
-use super::names::part_names;
-use super::undo::remove_own_hidden;
-use crate::options::Resume;
+use super::journal::{self, Noted, Useless};
+use super::names::journal_of;
 use crate::place::Entry;
 use crate::report::PartState;
 use crate::run::Run;
@@ -43,8 +39,17 @@ const BATCH: u64 = 4;
 const SYNC: Duration = Duration::from_secs(5);
 /// Time after which a part is cleared away.
 const KEPT: Duration = Duration::from_hours(7 * 24);
+/// Maximum number of bytes that are moved before the part is known to be filled with them.
+const PIECE: u64 = 32 << 20;
 /// Mode of parts and journals.
-const PRIVATE: u32 = 0o600;
+pub(super) const PRIVATE: u32 = 0o600;
+
+/// Names of a part and of its journal.
+pub(super) struct Place<'a> {
+    pub(super) dir: &'a Dir,
+    pub(super) part: &'a Name,
+    pub(super) journal: &'a Name,
+}
 
 /// A part that is being filled.
 pub(crate) struct Part {
@@ -62,11 +67,21 @@ pub(crate) struct Part {
     noted: Cell<u64>,
 }
 
-/// Returns true if a part was not written to for [`KEPT`].
-pub(super) async fn is_old(dir: &Dir, name: &Name) -> bool {
-    let Ok(found) = dir.stat_entry(name, false).await else { return false };
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    found.times.modified.seconds.saturating_add_unsigned(KEPT.as_secs()) < now.as_secs().cast_signed()
+/// Returns true if a part or journal was not written to for [`KEPT`]. A complete part has its source's time, so its
+/// journal tells.
+pub(super) async fn is_old(run: &Run, dir: &Dir, name: &Name) -> bool {
+    let of_journal = match journal_of(name) {
+        Some(journal) => dir.stat_entry(&journal, false).await.ok(),
+        None => None,
+    };
+    let found = match of_journal {
+        Some(found) => found,
+        None => match dir.stat_entry(name, false).await {
+            Ok(found) => found,
+            Err(_) => return false,
+        },
+    };
+    found.times.modified.seconds.saturating_add_unsigned(KEPT.as_secs()) < run.io.real_time().seconds
 }
 
 /// Returns true if no run has locked a part or journal. Journals never are.
@@ -77,110 +92,22 @@ pub(super) async fn is_unused(dir: &Dir, name: &Name) -> bool {
     }
 }
 
-/// Opens a file's part, or creates it; `None` if it can't be used.
-pub(super) async fn open(
-    run: &Run,
-    entry: Entry<'_>,
-    (dir, folder): (&Dir, u64),
-    source: &Stat,
-) -> Result<Option<(File, Name, Part)>> {
-    // Both sides have one name; the target's may be a hidden one.
-    let (name, journal) = part_names(folder, entry.source);
-    let opened = match dir.open(&name, OpenHow::write().also_reading()).await {
-        Ok(file) => reopen(run, entry, (dir, &journal), (file, &name), source).await?,
-        Err(error) if error.is(Errno::NOENT) => create(run, (dir, &journal), &name, source).await?,
-        // Not a file of this user.
-        Err(error) if error.is_cancelled() => return Err(error),
-        Err(_) => None,
-    };
-    Ok(opened.map(|(file, part)| (file, name, part)))
-}
-
-async fn create(
-    run: &Run,
-    (dir, journal): (&Dir, &Name),
-    name: &Name,
-    source: &Stat,
-) -> Result<Option<(File, Part)>> {
-    // Not cancellable: a call given up in flight might create the part, and nothing would remove it.
-    protect(async {
-        let file = match dir.open(name, OpenHow::create(PRIVATE).also_reading()).await {
-            Ok(file) => file,
-            // Another run has just created it.
-            Err(error) if error.is(Errno::EXIST) => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        let made = file.stat().await?;
-        if made.uid != run.user.id || file.try_lock() != Ok(true) {
-            remove_own_hidden(dir, name, &made).await;
-            return Ok(None);
-        }
-        let part = Part::new(dir, journal, source, &made);
-        // A run may have been killed before it had removed it.
-        part.remove_journal(dir).await;
-        Ok(Some((file, part)))
-    })
-    .await
-}
-
-/// Goes on with a part, if it is this user's and no other run fills it.
-async fn reopen(
-    run: &Run,
-    entry: Entry<'_>,
-    (dir, journal): (&Dir, &Name),
-    (file, name): (File, &Name),
-    source: &Stat,
-) -> Result<Option<(File, Part)>> {
-    let found = file.stat().await?;
-    let is_own = found.kind == FileKind::Regular && found.links == 1 && found.uid == run.user.id;
-    if !is_own || file.try_lock() != Ok(true) {
-        return Ok(None);
-    }
-    // The run that had the lock may have given the file its name.
-    match dir.stat_entry(name, false).await {
-        Ok(named) if named.is_same_file(&found) => {}
-        Ok(_) | Err(_) => return Ok(None),
-    }
-    let part = Part::new(dir, journal, source, &found);
-    let noted = match part.read_journal(run).await? {
-        None => 0,
-        Some(Ok(hashes)) => part.count_sound(run, entry, &file, source, &hashes).await?,
-        Some(Err(why)) => {
-            run.note_part(entry, PartState::Ignored(reason(why)));
-            0
-        }
-    };
-    let from = noted * part.range;
-    file.truncate(from).await?;
-    if noted == 0 {
-        part.remove_journal(dir).await;
-    } else {
-        run.note_part(entry, PartState::Continued(from));
-    }
-    part.noted.set(noted);
-    part.reached.set(from);
-    Ok(Some((file, Part { from, ..part })))
-}
-
-fn reason(why: Useless) -> &'static str {
-    match why {
-        Useless::Damaged => "its journal is damaged",
-        Useless::OtherSource => "the source is another file, or has changed",
-        Useless::OtherPart => "its journal belongs to another file",
-    }
-}
-
 impl Part {
-    fn new(dir: &Dir, journal: &Name, source: &Stat, part: &Stat) -> Self {
+    pub(super) fn new(place: &Place<'_>, source: &Stat, part: &Stat) -> Self {
         Self {
-            dir: dir.clone(),
-            journal: journal.clone(),
+            dir: place.dir.clone(),
+            journal: place.journal.clone(),
             header: journal::header(source, part),
             range: journal::range_size(source.size),
             from: 0,
             reached: Cell::new(0),
             noted: Cell::new(0),
         }
+    }
+
+    /// Returns the part with so many ranges in its journal, whose bytes count up to an offset.
+    pub(super) fn filled(self, noted: u64, from: u64) -> Self {
+        Self { from, reached: Cell::new(from), noted: Cell::new(noted), ..self }
     }
 
     /// Returns the offset that the copy goes on from.
@@ -190,7 +117,7 @@ impl Part {
 
     /// Returns the maximum number of bytes that are moved before [`Self::reach`] is called.
     pub(crate) fn piece(&self) -> u64 {
-        self.range
+        self.range.min(PIECE)
     }
 
     /// Notes that the part is filled up to an offset.
@@ -200,15 +127,26 @@ impl Part {
 
     /// Returns true if a later run can go on with the part, and reports it.
     pub(super) fn is_kept(&self, run: &Run, entry: Entry<'_>) -> bool {
-        let noted = self.noted.get();
-        if noted > 0 {
-            run.note_part(entry, PartState::Kept(noted * self.range));
+        let reached = self.reached.get();
+        if reached > 0 {
+            run.note_part(entry, PartState::Kept(reached));
         }
-        noted > 0
+        reached > 0
     }
 
     pub(super) async fn remove_journal(&self, dir: &Dir) {
         dir.unlink(&self.journal).await.ok();
+    }
+
+    /// Begins the journal anew: it names the source and the part, and has no ranges.
+    pub(super) async fn begin_journal(&self, run: &Run) -> Result<()> {
+        // Not cancellable: a journal without its first line would be damaged.
+        protect(async {
+            self.remove_journal(&self.dir).await;
+            let journal = self.dir.open(&self.journal, OpenHow::create(PRIVATE)).await?;
+            write(run, &journal, self.header.as_bytes(), 0).await
+        })
+        .await
     }
 
     /// Notes complete ranges in the journal, until it is cancelled.
@@ -253,28 +191,21 @@ impl Part {
     async fn note_batch(&self, run: &Run, part: &File) -> Result<()> {
         let noted = self.noted.get();
         let complete = (self.reached.get() / self.range).min(noted + BATCH);
-        let mut lines = if noted == 0 { self.header.clone() } else { String::new() };
+        let mut lines = String::new();
         for index in noted..complete {
             lines += &journal::line(index, &hash(run, part, self.range_of(index)).await?);
         }
-        // Not cancellable: a journal without its header would be damaged.
-        protect(self.append(run, noted, lines.as_bytes())).await?;
+        let at = journal::size(&self.header, noted);
+        let append = async {
+            let journal = self.dir.open(&self.journal, OpenHow::write()).await?;
+            // A line that a killed run began does not count.
+            journal.truncate(at).await?;
+            write(run, &journal, lines.as_bytes(), at).await
+        };
+        // Not cancellable: half a line would be left.
+        protect(append).await?;
         self.noted.set(complete);
         Ok(())
-    }
-
-    async fn append(&self, run: &Run, noted: u64, lines: &[u8]) -> Result<()> {
-        let (how, at) = match noted {
-            0 => (OpenHow::create(PRIVATE), 0),
-            noted => (OpenHow::write(), journal::size(&self.header, noted)),
-        };
-        let file = self.dir.open(&self.journal, how).await?;
-        // A line that a killed run began does not count.
-        file.truncate(at).await?;
-        let mut block = run.io.block().await?;
-        block.as_mut_capacity()[..lines.len()].copy_from_slice(lines);
-        block.set_filled(lines.len());
-        file.write_all_at(block, at).await.1
     }
 
     /// Makes what is noted durable, first the bytes.
@@ -287,73 +218,70 @@ impl Part {
         self.dir.as_file().sync().await
     }
 
-    fn range_of(&self, index: u64) -> Range<u64> {
+    pub(super) fn range_size(&self) -> u64 {
+        self.range
+    }
+
+    pub(super) fn range_of(&self, index: u64) -> Range<u64> {
         index * self.range..(index + 1) * self.range
     }
 
-    /// Reads the journal; `None` if there is none.
-    async fn read_journal(&self, run: &Run) -> Result<Option<std::result::Result<Vec<Hash>, Useless>>> {
-        let file = match self.dir.open(&self.journal, OpenHow::read()).await {
-            Ok(file) => file,
-            Err(error) if error.is(Errno::NOENT) => return Ok(None),
-            Err(error) if error.is_cancelled() => return Err(error),
-            Err(_) => return Ok(Some(Err(Useless::Damaged))),
-        };
-        let found = file.stat().await?;
-        let is_own = found.kind == FileKind::Regular && found.links == 1 && found.uid == run.user.id;
-        if !is_own || found.size > journal::most_bytes(&self.header) {
-            return Ok(Some(Err(Useless::Damaged)));
+    /// Reads the journal.
+    pub(super) async fn read_journal(&self, run: &Run) -> Result<std::result::Result<Noted, Useless>> {
+        match read_journal(run, &self.dir, &self.journal).await? {
+            Ok(bytes) => Ok(journal::parse(&bytes, &self.header)),
+            Err(why) => Ok(Err(why)),
         }
-        let mut bytes = Vec::new();
-        let mut block = run.io.block().await?;
-        while (bytes.len() as u64) < found.size {
-            let (back, count) = file.read_at(block, bytes.len() as u64).await;
-            match count {
-                Ok(0) => break,
-                Ok(count) => bytes.extend_from_slice(&back.as_slice()[..count]),
-                Err(error) if error.is_cancelled() => return Err(error),
-                Err(_) => return Ok(Some(Err(Useless::Damaged))),
-            }
-            block = back;
-        }
-        Ok(Some(journal::parse(&bytes, &self.header)))
-    }
-
-    /// Returns the number of ranges, from the first on, whose bytes have their hash.
-    async fn count_sound(
-        &self,
-        run: &Run,
-        entry: Entry<'_>,
-        part: &File,
-        source: &Stat,
-        hashes: &[Hash],
-    ) -> Result<u64> {
-        let original = match run.options.resume {
-            Some(Resume::Content) => {
-                let dir = run.dirs(entry.folder).await?.source;
-                Some(dir.open(entry.source, OpenHow::read()).await?)
-            }
-            Some(Resume::Identity) | None => None,
-        };
-        let mut sound = 0;
-        for (index, noted) in (0..source.size / self.range).zip(hashes) {
-            let range = self.range_of(index);
-            let is_sound = hash(run, part, range.clone()).await? == *noted
-                && match &original {
-                    Some(original) => hash(run, original, range).await? == *noted,
-                    None => true,
-                };
-            if !is_sound {
-                break;
-            }
-            sound = index + 1;
-        }
-        Ok(sound)
     }
 }
 
+/// Returns the inode number of the part that a journal of this user names, if it is not too old.
+pub(super) async fn part_inode(run: &Run, dir: &Dir, journal: &Name) -> Option<u64> {
+    if is_old(run, dir, journal).await {
+        return None;
+    }
+    let bytes = read_journal(run, dir, journal).await.ok()?.ok()?;
+    journal::part_inode(&bytes)
+}
+
+/// Reads a journal of this user.
+async fn read_journal(run: &Run, dir: &Dir, name: &Name) -> Result<std::result::Result<Vec<u8>, Useless>> {
+    let file = match dir.open(name, OpenHow::read()).await {
+        Ok(file) => file,
+        Err(error) if error.is(Errno::NOENT) => return Ok(Err(Useless::Missing)),
+        Err(error) if error.is_cancelled() => return Err(error),
+        Err(_) => return Ok(Err(Useless::Damaged)),
+    };
+    let found = file.stat().await?;
+    let is_own = found.kind == FileKind::Regular && found.links == 1 && found.uid == run.user.id;
+    if !is_own || found.size > journal::LARGEST {
+        return Ok(Err(Useless::Damaged));
+    }
+    let mut bytes = Vec::new();
+    let mut block = run.io.block().await?;
+    while (bytes.len() as u64) < found.size {
+        let (back, count) = file.read_at(block, bytes.len() as u64).await;
+        match count {
+            Ok(0) => break,
+            Ok(count) => bytes.extend_from_slice(&back.as_slice()[..count]),
+            Err(error) if error.is_cancelled() => return Err(error),
+            Err(_) => return Ok(Err(Useless::Damaged)),
+        }
+        block = back;
+    }
+    Ok(Ok(bytes))
+}
+
+/// Writes bytes that fit into a block.
+async fn write(run: &Run, file: &File, bytes: &[u8], at: u64) -> Result<()> {
+    let mut block = run.io.block().await?;
+    block.as_mut_capacity()[..bytes.len()].copy_from_slice(bytes);
+    block.set_filled(bytes.len());
+    file.write_all_at(block, at).await.1
+}
+
 /// Returns the hash of a range, or of what a shorter file has of it.
-async fn hash(run: &Run, file: &File, range: Range<u64>) -> Result<Hash> {
+pub(super) async fn hash(run: &Run, file: &File, range: Range<u64>) -> Result<Hash> {
     let mut hasher = Hasher::new();
     let mut block = run.io.block().await?;
     let mut at = range.start;

@@ -2,7 +2,8 @@
 //!
 //! The kernel removes names, not files: between a look at a name and its removal another program may rename a complete
 //! file into its place. So the name is first moved aside, to a name that is used for nothing else
-//! (`.ferry-aside-1f40-0`), and compared there: this run's file is removed, any other gets its name back.
+//! (`.ferry-aside-2a-1f40-0-9c1d-0-film`), and compared there: this run's file is removed, any other gets its name back.
+//! The name describes both, so that a later run of `ferry sync` can do the same after a kill (`recover.rs`).
 //!
 //! Limits: on a filesystem that is full or can't rename without replacing, comparison and removal are two calls by
 //! name. If a third file takes the name while a foreign one is aside, the foreign one keeps the hidden name, and the
@@ -11,6 +12,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ferry_io::{Cause, Dir, Errno, Error, Name, Operation, Result, Stat, protect};
+
+use super::names::{Aside, aside_name, made_key, seen_key};
 
 /// Hidden names tried before giving up.
 pub(crate) const ATTEMPTS: u32 = 100;
@@ -23,8 +26,9 @@ pub(crate) async fn remove_made(dir: &Dir, name: &Name, made: &Stat) -> Result<(
         if !is_made(dir, name, made).await? {
             return Ok(());
         }
+        let folder = dir.stat().await?.inode;
         for _ in 0..ATTEMPTS {
-            let hidden = next_aside();
+            let hidden = next_aside(folder, (Some(made), None), name);
             match dir.rename(name, dir, &hidden, false).await {
                 Ok(()) => return remove_hidden(dir, name, &hidden, made).await,
                 Err(error) if error.is(Errno::NOENT) => return Ok(()),
@@ -45,12 +49,13 @@ pub(crate) fn lacks_room(error: &Error) -> bool {
     error.is(Errno::NOSPC) || error.is(Errno::DQUOT)
 }
 
-/// Returns a name for a file moved aside. It may be foreign, so later runs do not clear such names away.
-pub(crate) fn next_aside() -> Name {
+/// Returns a name for an entry that is moved aside in this folder: a file that this run has `made`, or one that it was
+/// `seen` to take away from this name.
+pub(crate) fn next_aside(folder: u64, (made, seen): (Option<&Stat>, Option<&Stat>), name: &Name) -> Name {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let name = format!(".ferry-aside-{:x}-{number:x}", std::process::id());
-    Name::new(name.as_bytes()).unwrap_or_else(|| unreachable!("letters and digits are a name"))
+    let (made, seen) = (made.map_or(0, made_key), seen.map_or(0, seen_key));
+    aside_name(folder, std::process::id(), number, &Aside { made, seen, name: name.detached() })
 }
 
 /// Removes a hidden name of this run if it is still `made`. No other program uses such names, so one look before is

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
-use ferry_copy::{FailureKind, Verb, is_hidden};
+use ferry_copy::{FailureKind, Verb, is_aside, is_cleared, is_hidden};
 use ferry_io::{Dir, Entries, Entry, Name, Stat};
 
 use super::examined::Examined;
@@ -61,6 +61,8 @@ pub(super) struct Level {
     pub(super) rules: Option<FolderRules>,
     /// Set if the source may have the entries that are deleted here: they are excluded.
     pub(super) is_excluded: bool,
+    /// Set until the sink was told that killed runs have left entries in the target.
+    pub(super) has_leftovers: bool,
 }
 
 /// Names of a folder that may take part.
@@ -186,6 +188,14 @@ pub(super) enum Which {
     /// One that the target lacks: it is copied with everything in it, even if it is a trash.
     NewSource,
     Target,
+    /// One that the source lacks.
+    GoneTarget,
+}
+
+impl Which {
+    fn is_target(self) -> bool {
+        matches!(self, Self::Target | Self::GoneTarget)
+    }
 }
 
 /// A folder with the names in it.
@@ -200,6 +210,8 @@ pub(super) struct Listed {
     pub(super) error: Option<FailureKind>,
     /// Set if it is a trash.
     pub(super) is_trash: bool,
+    /// Set if killed runs, or others that work there now, have left entries in it.
+    pub(super) has_leftovers: bool,
 }
 
 impl Listed {
@@ -224,6 +236,7 @@ impl Level {
         source: Option<Listed>,
         target: Option<Listed>,
     ) -> std::io::Result<Self> {
+        let has_leftovers = source.is_some() && target.as_ref().is_some_and(|target| target.has_leftovers);
         let split = |listed: Option<Listed>| match listed {
             Some(Listed { dir, stat, names, .. }) => (Side::of(dir, &stat), names),
             None => (Side::default(), Names::None),
@@ -243,6 +256,7 @@ impl Level {
             at_end: None,
             rules: None,
             is_excluded: false,
+            has_leftovers,
         })
     }
 
@@ -280,7 +294,7 @@ pub(super) async fn open(parent: &Dir, name: &Name, which: Which) -> Result<List
 }
 
 async fn enter(parent: &Dir, name: &Name, which: Which) -> Result<(Dir, Stat, Entries), FailureKind> {
-    let verb = if which == Which::Target { Verb::StatTarget } else { Verb::OpenDirectory };
+    let verb = if which.is_target() { Verb::StatTarget } else { Verb::OpenDirectory };
     parent.enter(name, None).await.map_err(|error| FailureKind::Io { verb, error })
 }
 
@@ -305,11 +319,16 @@ pub(super) async fn list(
     which: Which,
     is_root: bool,
 ) -> Result<Listed, FailureKind> {
-    let is_target = which == Which::Target;
+    let is_target = which.is_target();
+    // In a folder that goes away, all but parts goes to the trash with it.
+    let sees_to_leftovers = which == Which::Target && is_cleared(&dir);
     let verb = if is_target { Verb::ReadTargetDirectory } else { Verb::ReadDirectory };
+    let has_leftovers = std::cell::Cell::new(false);
     let is_part = |entry: &Entry| {
         let is_trash = is_root && entry.name.as_bytes() == TRASH;
-        let is_unfinished = is_target && is_hidden(&entry.name, stat.inode);
+        let is_unfinished = is_target && is_hidden(&entry.name, stat.inode)
+            || sees_to_leftovers && is_aside(&entry.name, stat.inode);
+        has_leftovers.set(has_leftovers.get() || is_unfinished);
         let is_mark = entry.name.as_bytes() == MARK && (is_root || which != Which::NewSource);
         !is_trash && !is_unfinished && !is_mark
     };
@@ -344,5 +363,6 @@ pub(super) async fn list(
         };
     }
     let names = Names::Some(sorter.finish(&TEMPORARY).map_err(spilled)?);
-    Ok(Listed { dir: Some(dir), stat, is_mount_root: false, names, error, is_trash })
+    let has_leftovers = has_leftovers.get();
+    Ok(Listed { dir: Some(dir), stat, is_mount_root: false, names, error, is_trash, has_leftovers })
 }

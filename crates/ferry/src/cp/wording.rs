@@ -104,8 +104,9 @@ impl Wording {
     pub(super) fn part(&self, note: &PartNote) -> String {
         let target = quote(self.target(&note.target));
         match note.state {
-            PartState::Continued(size) => {
-                format!("{target}: continuing after {} that an interrupted run has copied", bytes(size))
+            PartState::Continued(size, why) => {
+                let why = why.map(|why| format!("; {why}")).unwrap_or_default();
+                format!("{target}: continuing after {} that an interrupted run has copied{why}", bytes(size))
             }
             PartState::Ignored(why) => {
                 format!("{target}: what an interrupted run has copied is not used: {why}")

@@ -14,7 +14,8 @@ fn journal(hashes: &[Hash]) -> String {
 #[test]
 fn ranges_are_read_as_they_were_noted() {
     let text = journal(&hashes(20));
-    assert_eq!(parse(text.as_bytes(), HEADER), Ok(hashes(20)));
+    assert_eq!(parse(text.as_bytes(), HEADER), Ok(Noted { hashes: hashes(20), is_damaged: false }));
+    assert_eq!([part_inode(text.as_bytes()), part_inode(HEADER[..60].as_bytes())], [Some(7), None]);
     assert_eq!(text.len() as u64, size(HEADER, 20));
 }
 
@@ -25,11 +26,13 @@ fn a_damaged_journal_has_no_wrong_range() {
     for end in 0..text.len() {
         let whole = end.checked_sub(HEADER.len()).map(|bytes| bytes / LINE);
         let found = parse(&text[..end], HEADER);
-        assert_eq!(found.ok().map(|found| found.len()), whole, "cut at {end}");
+        assert!(found.as_ref().is_ok_and(|found| !found.is_damaged) == whole.is_some(), "cut at {end}");
+        assert_eq!(found.ok().map(|found| found.hashes.len()), whole, "cut at {end}");
         let mut changed = text.clone();
         changed[end] ^= 1;
-        if let Ok(found) = parse(&changed, HEADER) {
+        if let Ok(Noted { hashes: found, is_damaged }) = parse(&changed, HEADER) {
             let line = (end - HEADER.len()) / LINE;
+            assert!(is_damaged || found.len() == 4, "changed at {end}");
             assert!(found[..line] == hashes(4)[..line], "changed at {end}");
             assert!(found.len() <= line || found[line] != hashes(4)[line], "changed at {end}");
         }

@@ -41,6 +41,8 @@ fn parts_and_journals_are_recognised_in_their_own_folder_alone() {
     let (part, journal) = part_names(0x2a, &name("film"));
     assert!(part.as_bytes().starts_with(b".ferry-2a-") && part.as_bytes().ends_with(b".part"));
     assert_ne!(part_names(0x2a, &name("other")), (part.clone(), journal.clone()));
+    assert_eq!((part_of(&journal), journal_of(&part)), (Some(part.clone()), Some(journal.clone())));
+    assert_eq!((part_of(&part), journal_of(&journal)), (None, None));
     for hidden in [part, journal] {
         assert!(
             is_part_name(&hidden, 0x2a) && !is_part_name(&hidden, 0x2b) && !is_hidden_name(&hidden, 0x2a)
@@ -49,4 +51,19 @@ fn parts_and_journals_are_recognised_in_their_own_folder_alone() {
     for text in [".ferry-2a-.part", ".ferry-2a-1-0", ".ferry-2a-00112233445566778899aabbccddeeff", "x.part"] {
         assert!(!is_part_name(&name(text), 0x2a), "{text}");
     }
+}
+
+#[test]
+fn names_of_entries_moved_aside_describe_them_in_their_own_folder_alone() {
+    for original in [&b"film"[..], b"-", b"a-b-c", b"\xff", &[b'n'; 150]] {
+        let aside = Aside { made: 0, seen: u64::MAX, name: Name::new(original).unwrap() };
+        let name = aside_name(0x2a, 0x1f40, 0, &aside);
+        assert_eq!(aside_of(&name, 0x2a), Some(aside));
+        assert_eq!(aside_of(&name, 0x2b), None);
+        assert!(!is_hidden_name(&name, 0x2a) && !is_part_name(&name, 0x2a));
+    }
+    let long = Aside { made: 1, seen: 1, name: Name::new(&[b'n'; 255]).unwrap() };
+    let name = aside_name(0x2a, 0x1f40, 0, &long);
+    assert_eq!((name.as_bytes(), aside_of(&name, 0x2a)), (&b".ferry-aside-2a-1f40-0"[..], None));
+    assert_eq!(aside_of(&Name::new(b".ferry-aside-1f40-0").unwrap(), 0x1f40), None);
 }

@@ -1,0 +1,105 @@
+//! Entries that killed runs have left aside: each is removed, goes to the trash, or gets its name back.
+//!
+//! The name of such an entry describes the file that the run had made, the entry that was to lose its name, and that name.
+//!
+//! | the entry is | and its name | it |
+//! |---|---|---|
+//! | the file that the run had made | | is removed |
+//! | the one that was to lose its name | is in use, or missing in the source | goes to the trash, or is removed |
+//! | the same | is free | waits until it is in use |
+//! | another, so it is foreign | is free | gets its name back |
+//! | the same | is in use | stays aside, and is reported |
+//!
+//! Only entries that were aside when no other run worked in the folder are seen to (`staging/clear.rs`).
+
+use ferry_io::{Dir, Errno, Name, Result as IoResult, Stat, protect};
+
+use super::swap::remove;
+use super::{Copier, Pair, if_there};
+use crate::folder::Dirs;
+use crate::mutex::lock;
+use crate::report::{During as _, FailureKind, Verb};
+use crate::staging::{self, Aside};
+
+/// State of an entry that was aside.
+enum Outcome {
+    /// It is aside no more.
+    Done,
+    /// It waits for the entry that is to take its name.
+    Waits,
+    /// It is foreign, and its name is in use.
+    Stays,
+}
+
+impl Copier {
+    /// Returns true if killed runs have left entries aside in the target of a pair.
+    #[must_use]
+    pub fn has_asides(&self, pair: &Pair) -> bool {
+        !lock(&pair.0.asides).is_empty()
+    }
+
+    /// Removes entries that killed runs have left aside in the target of a pair, moves them to its trash, or gives them
+    /// their names back. Reports those that stay.
+    pub async fn recover(&self, pair: &Pair) {
+        let asides = std::mem::take(&mut *lock(&pair.0.asides));
+        let folder = pair.0.facts().map_or(0, |facts| facts.target.1);
+        for name in asides {
+            let Some(described) = staging::aside_of(&name, folder) else { continue };
+            match protect(self.recover_one(pair, &name, &described)).await {
+                Ok(Outcome::Done) => pair.touch(),
+                Ok(Outcome::Waits) => lock(&pair.0.asides).push(name),
+                Ok(Outcome::Stays) => {
+                    let error = staging::taken();
+                    let kind = FailureKind::KeptAside { aside: Some(name.clone()), error };
+                    self.fail(pair, &described.name, kind);
+                }
+                Err(kind) => self.fail(pair, &name, kind),
+            }
+        }
+    }
+
+    async fn recover_one(
+        &self,
+        pair: &Pair,
+        aside: &Name,
+        described: &Aside,
+    ) -> Result<Outcome, FailureKind> {
+        let Dirs { source, target: dir } = self.run.dirs(&pair.0).await.during(Verb::StatTarget)?;
+        let found = if_there(dir.stat_entry(aside, false).await).during(Verb::StatTarget)?;
+        let Some(found) = found else { return Ok(Outcome::Done) };
+        if described.is_made(&found) {
+            return dir.unlink(aside).await.during(Verb::Remove).map(|()| Outcome::Done);
+        }
+        let is_taken =
+            if_there(dir.stat_entry(&described.name, false).await).during(Verb::StatTarget)?.is_some();
+        if !described.is_seen(&found) {
+            if is_taken {
+                return Ok(Outcome::Stays);
+            }
+            let given = staging::rename_into(&dir, aside, &dir, &described.name).await;
+            return given.during(Verb::Restore).map(|()| Outcome::Done);
+        }
+        let is_wanted =
+            if_there(source.stat_entry(&described.name, false).await).during(Verb::Stat)?.is_some();
+        if !is_taken && is_wanted {
+            return Ok(Outcome::Waits);
+        }
+        dispose(&dir, (aside, &described.name), &found, pair.trash().as_ref()).await.during(Verb::Remove)?;
+        Ok(Outcome::Done)
+    }
+}
+
+/// Moves an entry to the trash, if there is one, or removes it.
+async fn dispose(
+    dir: &Dir,
+    (aside, name): (&Name, &Name),
+    found: &Stat,
+    trash: Option<&Dir>,
+) -> IoResult<()> {
+    let Some(trash) = trash else { return remove(dir, aside, found.kind).await };
+    match staging::rename_into(dir, aside, trash, name).await {
+        // This run has moved an entry of that name there.
+        Err(error) if error.is(Errno::EXIST) => staging::rename_into(dir, aside, trash, aside).await,
+        moved => moved,
+    }
+}

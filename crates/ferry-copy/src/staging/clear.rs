@@ -1,0 +1,193 @@
+//! Clearing away what killed runs have left in a folder of the target.
+//!
+//! Hidden names are removed only if no run holds a lock on the folder, and the inode number in them is the folder's own.
+//! A leftover's copy in another folder is an ordinary file there, and stays, too. Where folders can't be locked, nothing
+//! is removed. Nothing is removed on network filesystems and those in user space either ([`LOCKS_REACH`] lists the
+//! others). Only this host may know of a lock there, and folders may have the same inode numbers on other hosts.
+//!
+//! A run that is killed while a large file replaces another leaves a journal without its part: the complete part has
+//! another hidden name. It gets its name back, so that the run goes on with it. A journal whose file is complete is
+//! removed. Entries that were moved aside are left to `recover.rs`.
+
+use ferry_io::{Dir, Errno, FileKind, Name, Result, protect};
+
+use super::names::{aside_of, is_hidden_name, is_part_name, part_of};
+use super::part;
+use super::rename::rename_into;
+use crate::run::Run;
+
+/// Filesystems that one kernel alone writes to, by magic number (statfs(2)): a lock there excludes every other run. In
+/// this order: ext2 to ext4, XFS, btrfs, tmpfs, ramfs, overlayfs, F2FS, bcachefs, ZFS, UBIFS, JFS, NILFS, FAT, exFAT,
+/// NTFS.
+const LOCKS_REACH: [u64; 15] = [
+    0xef53,
+    0x5846_5342,
+    0x9123_683e,
+    0x0102_1994,
+    0x8584_58f6,
+    0x794c_7630,
+    0xf2f5_2010,
+    0xca45_1a4e,
+    0x2fc1_2fc1,
+    0x2405_1905,
+    0x3153_464a,
+    0x3434,
+    0x4d44,
+    0x2011_bab0,
+    0x7366_746e,
+];
+
+/// Maximum number of journals without a part, and of entries that were moved aside, that are seen to in one folder at
+/// once.
+const MOST: usize = 256;
+
+/// Leftovers of killed runs in one folder.
+#[derive(Default)]
+pub(crate) struct Leftovers {
+    /// Entries that were moved aside.
+    pub(crate) asides: Vec<Name>,
+    /// Set if anything was removed or renamed.
+    pub(crate) is_changed: bool,
+    /// Set if there is any hidden name.
+    is_any: bool,
+    /// Journals without a part.
+    journals: Vec<Journal>,
+}
+
+/// A journal without its part.
+struct Journal {
+    name: Name,
+    part: Name,
+    /// Inode number of the part.
+    inode: Option<u64>,
+}
+
+/// Removes the hidden names that killed runs left in a folder of the target. Those that can't be removed stay and are
+/// harmless.
+pub(crate) async fn clear_leftovers(run: &Run, dir: &Dir) {
+    if run.options.atomic {
+        clear_unused(run, dir).await;
+    }
+}
+
+/// Returns true if leftovers on a folder's filesystem can be told from the names of other runs.
+#[must_use]
+pub fn is_cleared(dir: &Dir) -> bool {
+    dir.filesystem_magic().is_some_and(|magic| LOCKS_REACH.contains(&magic))
+}
+
+/// Removes the hidden names in a folder, unless a run uses them. Returns what else killed runs have left.
+pub(crate) async fn clear_unused(run: &Run, dir: &Dir) -> Leftovers {
+    if !is_cleared(dir) || dir.try_lock(true) != Ok(true) {
+        return Leftovers::default();
+    }
+    let mut found = Leftovers::default();
+    if let Ok(folder) = dir.stat().await {
+        protect(found.clear(run, dir, folder.inode)).await.ok();
+    }
+    // Other runs may work in the folder again; this one locks it anew for a hidden name.
+    dir.try_lock(false).ok();
+    found
+}
+
+impl Leftovers {
+    /// Removes hidden names and old parts, and gives parts their names back.
+    async fn clear(&mut self, run: &Run, dir: &Dir, folder: u64) -> Result<()> {
+        self.find(run, dir, folder).await?;
+        if !self.is_any {
+            return Ok(());
+        }
+        for name in std::mem::take(&mut self.asides) {
+            if !self.give_back(dir, &name).await {
+                self.asides.push(name);
+            }
+        }
+        for_each_entry(dir, async |name, is_folder| {
+            let goes = match is_hidden_name(name, folder) {
+                true => !is_folder && !self.give_back(dir, name).await,
+                false => !is_folder && is_part_name(name, folder) && part::is_old(run, dir, name).await,
+            };
+            self.is_changed |= goes && dir.unlink(name).await.is_ok();
+        })
+        .await?;
+        for journal in self.journals.drain(..) {
+            dir.unlink(&journal.name).await.ok();
+        }
+        Ok(())
+    }
+
+    /// Looks for hidden names.
+    async fn find(&mut self, run: &Run, dir: &Dir, folder: u64) -> Result<()> {
+        for_each_entry(dir, async |name, is_folder| {
+            if aside_of(name, folder).is_some() && self.asides.len() < MOST {
+                self.asides.push(name.detached());
+                self.is_any = true;
+            }
+            if is_folder || !is_hidden_name(name, folder) && !is_part_name(name, folder) {
+                return;
+            }
+            self.is_any = true;
+            if let Some(part) = part_of(name)
+                && self.journals.len() < MOST
+                && dir.stat_entry(&part, false).await.is_err_and(|error| error.is(Errno::NOENT))
+            {
+                let inode = part::part_inode(run, dir, name).await;
+                self.journals.push(Journal { name: name.detached(), part, inode });
+                self.is_changed = true;
+            }
+        })
+        .await
+    }
+
+    /// Gives a part its name back. Returns false for any other entry.
+    async fn give_back(&mut self, dir: &Dir, name: &Name) -> bool {
+        if self.journals.is_empty() {
+            return false;
+        }
+        let Ok(found) = dir.stat_entry(name, false).await else { return false };
+        let is_part = found.kind == FileKind::Regular && found.links == 1;
+        let of_part = |journal: &Journal| is_part && journal.inode == Some(found.inode);
+        let Some(index) = self.journals.iter().position(of_part) else { return false };
+        let Journal { part, .. } = self.journals.swap_remove(index);
+        rename_into(dir, name, dir, &part).await.is_ok()
+    }
+}
+
+/// Removes all hidden names of this folder, whose inode number is given, except parts. The caller knows that no run uses
+/// them.
+pub(crate) async fn clear_all(dir: &Dir, folder: u64) -> Result<()> {
+    protect(unlink_where(dir, async |name| is_hidden_name(name, folder))).await
+}
+
+/// Removes all parts in a folder, unless a run fills them.
+pub(crate) async fn clear_parts(dir: &Dir) -> Result<()> {
+    let folder = dir.stat().await?.inode;
+    let clears = async |name: &Name| is_part_name(name, folder) && part::is_unused(dir, name).await;
+    protect(unlink_where(dir, clears)).await
+}
+
+/// Unlinks the files in a folder whose names are to go.
+async fn unlink_where(dir: &Dir, goes: impl AsyncFn(&Name) -> bool) -> Result<()> {
+    for_each_entry(dir, async |name, is_folder| {
+        if !is_folder && goes(name).await {
+            dir.unlink(name).await.ok();
+        }
+    })
+    .await
+}
+
+/// Passes the name of each entry of a folder, and true for those that are known to be folders.
+async fn for_each_entry(dir: &Dir, mut pass: impl AsyncFnMut(&Name, bool)) -> Result<()> {
+    let mut from = Some(0);
+    loop {
+        // Then from the descriptor's own position, which needs no cookie.
+        let chunk = dir.list(from).await?;
+        for entry in &chunk.entries {
+            pass(&entry.name, entry.kind == Some(FileKind::Directory)).await;
+        }
+        if chunk.next.is_none() {
+            return Ok(());
+        }
+        from = None;
+    }
+}
