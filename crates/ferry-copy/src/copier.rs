@@ -205,6 +205,7 @@ impl Copier {
         }
         folder.is_untouched.store(!is_new && !leftovers.is_changed, Ordering::Relaxed);
         *lock(&folder.asides) = leftovers.asides;
+        *lock(&folder.marks) = leftovers.marks;
         let gives_acl = acl::has_default(&dirs.target).await;
         let facts = Facts {
             source,
@@ -323,21 +324,36 @@ impl Copier {
                 let trash = pair.trash();
                 let folder = self.folder(pair, &dir, trash.as_ref());
                 if !self.may_overwrite(sides.source, target) {
-                    return swap::replace(run, entry, sides.source, target, &folder).await;
+                    let replaced = swap::replace(run, entry, sides.source, target, &folder).await;
+                    if lock(&pair.0.marks).iter().any(|mark| mark.is_of(name)) {
+                        staging::unmark(&dir, folder.inode, name, target).await;
+                    }
+                    return replaced;
                 }
                 if !folder.is_it(&dir, name, target).await.during(Verb::StatTarget)? {
                     return Err(FailureKind::Changed);
                 }
-                Ahead::Overwrite(*target)
+                let inode = folder.inode;
+                staging::mark(&dir, inode, name, target).await;
+                let overwritten = self.overwrite(entry, sides.source, target).await;
+                // One that is left incomplete has the oldest time.
+                staging::unmark(&dir, inode, name, target).await;
+                return overwritten;
             }
         };
-        let seen = Seen { follow: false, stat: Some(*sides.source), ahead };
-        let ended = swap::make(run, entry, &seen).await?;
-        settle(run, entry, seen.look(), ended).await?;
-        if let Ahead::Overwrite(target) = ahead {
-            attributes::set_overwritten(run, entry, sides.source, &target).await?;
-        }
-        Ok(())
+        self.make_entry(entry, sides.source, ahead).await
+    }
+
+    /// Overwrites a file in place.
+    async fn overwrite(&self, entry: Entry<'_>, source: &Stat, target: &Stat) -> Result<(), FailureKind> {
+        self.make_entry(entry, source, Ahead::Overwrite(*target)).await?;
+        attributes::set_overwritten(&self.run, entry, source, target).await
+    }
+
+    async fn make_entry(&self, entry: Entry<'_>, source: &Stat, ahead: Ahead) -> Result<(), FailureKind> {
+        let seen = Seen { follow: false, stat: Some(*source), ahead };
+        let ended = swap::make(&self.run, entry, &seen).await?;
+        settle(&self.run, entry, seen.look(), ended).await
     }
 
     fn folder<'a>(&'a self, pair: &Pair, dir: &'a Dir, trash: Option<&'a Dir>) -> swap::Folder<'a> {

@@ -14,6 +14,7 @@ use ferry_io::{Dir, Errno, Error, Name, Operation, Result, Semaphore, Stat, Xatt
 use crate::abilities::Abilities;
 use crate::identity::{Identity, identity};
 use crate::mutex::lock;
+use crate::staging::names::Mark;
 
 /// Start of the walk: two folders opened by path, as the user named them.
 pub(crate) struct Root {
@@ -91,6 +92,8 @@ pub(crate) struct Folder {
     pub(crate) trash: Mutex<Option<Dir>>,
     /// Names of the target's entries that killed runs have left aside.
     pub(crate) asides: Mutex<Vec<Name>>,
+    /// Marks of the target's files that killed runs have overwritten in part.
+    pub(crate) marks: Mutex<Vec<Mark>>,
     /// Set if the way to an operand ended before it: new folders then stay as they were made.
     pub(crate) is_cut_short: AtomicBool,
 }
@@ -126,6 +129,7 @@ impl Folder {
             is_untouched: AtomicBool::new(false),
             trash: Mutex::default(),
             asides: Mutex::default(),
+            marks: Mutex::default(),
         })
     }
 
@@ -191,6 +195,7 @@ impl Folder {
             is_untouched: AtomicBool::new(false),
             trash: Mutex::default(),
             asides: Mutex::default(),
+            marks: Mutex::default(),
             origin: Some(origin),
             facts: OnceLock::new(),
             abilities: OnceLock::new(),

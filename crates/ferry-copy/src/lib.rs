@@ -69,4 +69,4 @@ pub use report::{
     Copied, CpMeans, Explained, Failure, FailureKind, Hashed, Method, Observer, PartNote, PartState,
     Progress, Question, Summary, Unfinished, Verb,
 };
-pub use staging::{is_aside, is_cleared, is_hidden};
+pub use staging::{Mark, is_aside, is_cleared, is_hidden};

@@ -15,7 +15,8 @@
 mod clear;
 mod complete;
 mod journal;
-mod names;
+mod mark;
+pub(crate) mod names;
 pub(crate) mod part;
 mod rename;
 mod reopen;
@@ -30,6 +31,8 @@ use crate::run::Run;
 pub use clear::is_cleared;
 pub(crate) use clear::{clear_all, clear_leftovers, clear_parts, clear_unused};
 pub(crate) use complete::forget_journal;
+pub(crate) use mark::{mark, unmark};
+pub use names::Mark;
 pub(crate) use names::{Aside, aside_of};
 use names::{is_hidden_name, is_part_name, next_hidden_name};
 pub(crate) use part::Part;
@@ -219,7 +222,7 @@ pub(crate) async fn reserve(run: &Run, entry: Entry<'_>, dir: &Dir) -> Result<Na
 /// belong to a run, and are no part of the tree.
 #[must_use]
 pub fn is_hidden(name: &Name, folder: u64) -> bool {
-    is_hidden_name(name, folder) || is_part_name(name, folder)
+    is_hidden_name(name, folder) || is_part_name(name, folder) || Mark::of(name, folder).is_some()
 }
 
 /// Returns true for the name of an entry that was moved aside in the folder with this inode number, and that a later run

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use ferry_copy::Mark;
 use ferry_io::{Entry, FileKind, Name};
 
 #[cfg(test)]
@@ -13,6 +14,8 @@ pub(crate) struct Row {
     pub(crate) name: Name,
     pub(crate) source: Option<Side>,
     pub(crate) target: Option<Side>,
+    /// Inode number of the target's file that a killed run has overwritten in part.
+    pub(crate) unfinished: Option<u64>,
 }
 
 /// One side's entry, as it was listed.
@@ -27,6 +30,8 @@ pub(crate) struct Side {
 pub(crate) struct Merge<S, T> {
     source: Peeked<S>,
     target: Peeked<T>,
+    /// Marks of the target's files.
+    marks: Vec<Mark>,
 }
 
 /// A listing and its next entry.
@@ -61,7 +66,12 @@ impl<L: InOrder> Peeked<L> {
 
 impl<E, S: InOrder<Error = E>, T: InOrder<Error = E>> Merge<S, T> {
     pub(crate) fn new(source: S, target: T) -> Result<Self, E> {
-        Ok(Self { source: Peeked::new(source)?, target: Peeked::new(target)? })
+        Ok(Self { source: Peeked::new(source)?, target: Peeked::new(target)?, marks: Vec::new() })
+    }
+
+    /// Returns the merge whose rows are marked.
+    pub(crate) fn marked(self, marks: Vec<Mark>) -> Self {
+        Self { marks, ..self }
     }
 
     /// Returns the next name.
@@ -77,6 +87,9 @@ impl<E, S: InOrder<Error = E>, T: InOrder<Error = E>> Merge<S, T> {
         let side = |entry: &Entry| Side { kind: entry.kind, inode: entry.inode };
         let (source_side, target_side) = (source.as_ref().map(side), target.as_ref().map(side));
         let name = source.or(target).map(|entry| entry.name);
-        Ok(name.map(|name| Row { name, source: source_side, target: target_side }))
+        Ok(name.map(|name| {
+            let unfinished = self.marks.iter().find(|mark| mark.is_of(&name)).map(|mark| mark.inode);
+            Row { name, source: source_side, target: target_side, unfinished }
+        }))
     }
 }

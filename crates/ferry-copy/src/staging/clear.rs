@@ -11,7 +11,7 @@
 
 use ferry_io::{Dir, Errno, FileKind, Name, Result, protect};
 
-use super::names::{aside_of, is_hidden_name, is_part_name, part_of};
+use super::names::{Mark, aside_of, is_hidden_name, is_part_name, part_of};
 use super::part;
 use super::rename::rename_into;
 use crate::run::Run;
@@ -37,8 +37,8 @@ const LOCKS_REACH: [u64; 15] = [
     0x7366_746e,
 ];
 
-/// Maximum number of journals without a part, and of entries that were moved aside, that are seen to in one folder at
-/// once.
+/// Maximum number of journals without a part, of marks, and of entries that were moved aside, that are seen to in one
+/// folder at once.
 const MOST: usize = 256;
 
 /// Leftovers of killed runs in one folder.
@@ -46,6 +46,8 @@ const MOST: usize = 256;
 pub(crate) struct Leftovers {
     /// Entries that were moved aside.
     pub(crate) asides: Vec<Name>,
+    /// Marks of files.
+    pub(crate) marks: Vec<Mark>,
     /// Set if anything was removed or renamed.
     pub(crate) is_changed: bool,
     /// Set if there is any hidden name.
@@ -102,7 +104,14 @@ impl Leftovers {
                 self.asides.push(name);
             }
         }
+        let marks = std::mem::take(&mut self.marks);
         for_each_entry(dir, async |name, is_folder| {
+            // A mark counts while its file has its name.
+            if let Some(mark) = marks.iter().find(|mark| mark.is_of(name))
+                && dir.stat_entry(name, false).await.is_ok_and(|found| found.inode == mark.inode)
+            {
+                self.marks.push(mark.clone());
+            }
             let goes = match is_hidden_name(name, folder) {
                 true => !is_folder && !self.give_back(dir, name).await,
                 false => !is_folder && is_part_name(name, folder) && part::is_old(run, dir, name).await,
@@ -110,6 +119,9 @@ impl Leftovers {
             self.is_changed |= goes && dir.unlink(name).await.is_ok();
         })
         .await?;
+        for mark in marks.iter().filter(|mark| !self.marks.contains(mark)) {
+            self.is_changed |= dir.unlink(&mark.name(folder)).await.is_ok();
+        }
         for journal in self.journals.drain(..) {
             dir.unlink(&journal.name).await.ok();
         }
@@ -121,6 +133,10 @@ impl Leftovers {
         for_each_entry(dir, async |name, is_folder| {
             if aside_of(name, folder).is_some() && self.asides.len() < MOST {
                 self.asides.push(name.detached());
+                self.is_any = true;
+            }
+            if let Some(mark) = Mark::of(name, folder).filter(|_| self.marks.len() < MOST) {
+                self.marks.push(mark);
                 self.is_any = true;
             }
             if is_folder || !is_hidden_name(name, folder) && !is_part_name(name, folder) {
@@ -159,10 +175,12 @@ pub(crate) async fn clear_all(dir: &Dir, folder: u64) -> Result<()> {
     protect(unlink_where(dir, async |name| is_hidden_name(name, folder))).await
 }
 
-/// Removes all parts in a folder, unless a run fills them.
+/// Removes all parts in a folder, unless a run fills them, and all marks.
 pub(crate) async fn clear_parts(dir: &Dir) -> Result<()> {
     let folder = dir.stat().await?.inode;
-    let clears = async |name: &Name| is_part_name(name, folder) && part::is_unused(dir, name).await;
+    let clears = async |name: &Name| {
+        Mark::of(name, folder).is_some() || is_part_name(name, folder) && part::is_unused(dir, name).await
+    };
     protect(unlink_where(dir, clears)).await
 }
 

@@ -1,4 +1,4 @@
-//! Hidden names: those of unfinished files, of parts and of their journals, and of entries that were moved aside.
+//! Hidden names: those of unfinished files, of parts and of their journals, of entries that were moved aside, and of marks.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,6 +11,8 @@ const PART: &str = ".part";
 const JOURNAL: &str = ".journal";
 /// Start of the name of an entry that was moved aside.
 const ASIDE: &str = ".ferry-aside-";
+/// End of the name of a mark.
+const MARK: &str = ".inplace";
 /// Maximum size of a name.
 const MOST: usize = 255;
 /// Hexadecimal digits of the hash of a name.
@@ -45,9 +47,9 @@ pub(super) fn is_hidden_name(name: &Name, folder: u64) -> bool {
 
 /// Returns the names of a file's part and of its journal in this folder.
 pub(super) fn part_names(folder: u64, name: &Name) -> (Name, Name) {
-    let hash = blake3::hash(name.as_bytes()).to_hex();
+    let hash = hash_of(name);
     let of = |end| {
-        let text = format!("{PREFIX}{folder:x}-{}{end}", &hash[..DIGITS]);
+        let text = format!("{PREFIX}{folder:x}-{hash}{end}");
         Name::new(text.as_bytes()).unwrap_or_else(|| unreachable!("digits and letters are a name"))
     };
     (of(PART), of(JOURNAL))
@@ -59,9 +61,7 @@ pub(super) fn is_part_name(name: &Name, folder: u64) -> bool {
     let start = format!("{PREFIX}{folder:x}-");
     let hash = text.strip_prefix(&start);
     let hash = hash.and_then(|rest| rest.strip_suffix(PART).or_else(|| rest.strip_suffix(JOURNAL)));
-    hash.is_some_and(|hash| {
-        hash.len() == DIGITS && hash.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
-    })
+    hash.is_some_and(is_hash)
 }
 
 /// Returns the name of the part that a journal belongs to; `None` for any other name.
@@ -77,6 +77,54 @@ pub(super) fn journal_of(part: &Name) -> Option<Name> {
 fn with_other_end(name: &Name, end: &str, other: &str) -> Option<Name> {
     let start = name.as_bytes().strip_suffix(end.as_bytes())?;
     Name::new(&[start, other.as_bytes()].concat())
+}
+
+/// A mark of a file that a run overwrites in place. Until it is removed, the file may be incomplete, whatever its time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mark {
+    /// First digits of the hash of the file's name.
+    hash: String,
+    /// The file's inode number.
+    pub inode: u64,
+}
+
+impl Mark {
+    /// Returns the mark that a name in the folder with this inode number stands for; `None` for other names.
+    #[must_use]
+    pub fn of(name: &Name, folder: u64) -> Option<Self> {
+        let text = std::str::from_utf8(name.as_bytes()).ok()?;
+        let rest = text.strip_prefix(&format!("{PREFIX}{folder:x}-"))?.strip_suffix(MARK)?;
+        let (hash, inode) = rest.split_once('-')?;
+        let mark = Self { hash: hash.to_owned(), inode: u64::from_str_radix(inode, 16).ok()? };
+        (is_hash(hash) && mark.name(folder) == *name).then_some(mark)
+    }
+
+    /// Returns the mark of a file.
+    pub(super) fn new(name: &Name, inode: u64) -> Self {
+        Self { hash: hash_of(name), inode }
+    }
+
+    /// Returns true if it is the mark of a file with this name.
+    #[must_use]
+    pub fn is_of(&self, name: &Name) -> bool {
+        self.hash == hash_of(name)
+    }
+
+    /// Returns its own name.
+    pub(super) fn name(&self, folder: u64) -> Name {
+        let text = format!("{PREFIX}{folder:x}-{}-{:x}{MARK}", self.hash, self.inode);
+        Name::new(text.as_bytes()).unwrap_or_else(|| unreachable!("digits and letters are a name"))
+    }
+}
+
+/// Returns the first digits of the hash of a name.
+fn hash_of(name: &Name) -> String {
+    blake3::hash(name.as_bytes()).to_hex()[..DIGITS].to_owned()
+}
+
+/// Returns true for what [`hash_of`] can give.
+fn is_hash(text: &str) -> bool {
+    text.len() == DIGITS && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 /// An entry that was moved aside, as its name describes it.

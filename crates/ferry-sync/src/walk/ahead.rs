@@ -165,7 +165,8 @@ impl Ahead {
         if self.inner.choices.deletes {
             target.note_mount();
         }
-        let mut merge = Merge::new(source.take_names(), target.take_names()).ok()?;
+        let merge = Merge::new(source.take_names(), target.take_names()).ok()?;
+        let mut merge = merge.marked(std::mem::take(&mut target.marks));
         let mut rows = Vec::new();
         while let Some(row) = merge.next().ok()? {
             rows.push(row);

@@ -133,7 +133,12 @@ impl Examiner<'_> {
             (None, _) => Judged::Settled(Examined::Nothing),
             (Some(stat), None) => Judged::Settled(Examined::Source(stat, None, Decision::Create, None)),
             (Some(stat), Some(existing)) => {
-                Judged::Pair(stat, existing, decide(&stat, Some(&existing), &self.choices.rules))
+                let are_files = [stat, existing].iter().all(|side| side.kind == FileKind::Regular);
+                let decision = match row.unfinished == Some(existing.inode) && are_files {
+                    true => Decision::Replace(Reason::Unfinished),
+                    false => decide(&stat, Some(&existing), &self.choices.rules),
+                };
+                Judged::Pair(stat, existing, decision)
             }
         })
     }

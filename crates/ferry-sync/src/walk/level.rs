@@ -1,10 +1,11 @@
 //! A folder of the walk: its two sides, and the rows of its names.
 
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
-use ferry_copy::{FailureKind, Verb, is_aside, is_cleared, is_hidden};
+use ferry_copy::{FailureKind, Mark, Verb, is_aside, is_cleared, is_hidden};
 use ferry_io::{Dir, Entries, Entry, Name, Stat};
 
 use super::examined::Examined;
@@ -212,6 +213,8 @@ pub(super) struct Listed {
     pub(super) is_trash: bool,
     /// Set if killed runs, or others that work there now, have left entries in it.
     pub(super) has_leftovers: bool,
+    /// Marks of files that killed runs have overwritten in part.
+    pub(super) marks: Vec<Mark>,
 }
 
 impl Listed {
@@ -237,12 +240,14 @@ impl Level {
         target: Option<Listed>,
     ) -> std::io::Result<Self> {
         let has_leftovers = source.is_some() && target.as_ref().is_some_and(|target| target.has_leftovers);
+        let mut target = target;
+        let marks = target.as_mut().map(|target| std::mem::take(&mut target.marks)).unwrap_or_default();
         let split = |listed: Option<Listed>| match listed {
             Some(Listed { dir, stat, names, .. }) => (Side::of(dir, &stat), names),
             None => (Side::default(), Names::None),
         };
         let ((source, of_source), (target, of_target)) = (split(source), split(target));
-        let rows = Merge::new(of_source, of_target)?;
+        let rows = Merge::new(of_source, of_target)?.marked(marks);
         Ok(Self {
             path,
             source,
@@ -323,12 +328,15 @@ pub(super) async fn list(
     // In a folder that goes away, all but parts goes to the trash with it.
     let sees_to_leftovers = which == Which::Target && is_cleared(&dir);
     let verb = if is_target { Verb::ReadTargetDirectory } else { Verb::ReadDirectory };
-    let has_leftovers = std::cell::Cell::new(false);
+    let (has_leftovers, marks) = (Cell::new(false), RefCell::new(Vec::new()));
     let is_part = |entry: &Entry| {
         let is_trash = is_root && entry.name.as_bytes() == TRASH;
         let is_unfinished = is_target && is_hidden(&entry.name, stat.inode)
             || sees_to_leftovers && is_aside(&entry.name, stat.inode);
-        has_leftovers.set(has_leftovers.get() || is_unfinished);
+        if is_unfinished {
+            has_leftovers.set(true);
+            marks.borrow_mut().extend(Mark::of(&entry.name, stat.inode));
+        }
         let is_mark = entry.name.as_bytes() == MARK && (is_root || which != Which::NewSource);
         !is_trash && !is_unfinished && !is_mark
     };
@@ -363,6 +371,6 @@ pub(super) async fn list(
         };
     }
     let names = Names::Some(sorter.finish(&TEMPORARY).map_err(spilled)?);
-    let has_leftovers = has_leftovers.get();
-    Ok(Listed { dir: Some(dir), stat, is_mount_root: false, names, error, is_trash, has_leftovers })
+    let (has_leftovers, marks) = (has_leftovers.get(), marks.into_inner());
+    Ok(Listed { dir: Some(dir), stat, is_mount_root: false, names, error, is_trash, has_leftovers, marks })
 }

@@ -67,3 +67,15 @@ fn names_of_entries_moved_aside_describe_them_in_their_own_folder_alone() {
     assert_eq!((name.as_bytes(), aside_of(&name, 0x2a)), (&b".ferry-aside-2a-1f40-0"[..], None));
     assert_eq!(aside_of(&Name::new(b".ferry-aside-1f40-0").unwrap(), 0x1f40), None);
 }
+
+#[test]
+fn marks_are_recognised_in_their_own_folder_alone() {
+    let mark = Mark::new(&name("film"), 0x1f40);
+    let marked = mark.name(0x2a);
+    assert_eq!((Mark::of(&marked, 0x2a), Mark::of(&marked, 0x2b)), (Some(mark.clone()), None));
+    assert_eq!([mark.is_of(&name("film")), mark.is_of(&name("other"))], [true, false]);
+    assert!(!is_hidden_name(&marked, 0x2a) && !is_part_name(&marked, 0x2a));
+    for text in [".ferry-2a-1-1.inplace", ".ferry-2a-00112233445566778899aabbccddeeff-01.inplace"] {
+        assert_eq!(Mark::of(&name(text), 0x2a), None, "{text}");
+    }
+}
