@@ -28,7 +28,8 @@ const FOREIGN: &str = "its temporary file is not a regular file of this user alo
 const IN_USE: &str = "another run is copying it";
 const UNLOCKED: &str = "its filesystem has no locks";
 const UNWRITABLE: &str = "its journal can't be written";
-const OTHER_BYTES: &str = "other bytes are not those of the source";
+const CHANGED: &str = "its bytes are not those of the source";
+const OTHERS_CHANGED: &str = "other bytes are not those of the source";
 
 /// A part that this run fills, or the reason why it does not.
 type Reopened = std::result::Result<(File, Part), &'static str>;
@@ -172,10 +173,10 @@ fn state(
     let is_changed = sound < noted.hashes.len() as u64 && from < source.size;
     match (from, noted.is_damaged) {
         (0, true) => Some(PartState::Ignored(DAMAGED)),
-        (0, false) if is_changed || found.size >= block_bytes => Some(PartState::Ignored(OTHER_BYTES)),
+        (0, false) if is_changed || found.size >= block_bytes => Some(PartState::Ignored(CHANGED)),
         (0, false) => None,
         (from, true) => Some(PartState::Continued(from, Some(DAMAGED))),
-        (from, false) => Some(PartState::Continued(from, is_changed.then_some(OTHER_BYTES))),
+        (from, false) => Some(PartState::Continued(from, is_changed.then_some(OTHERS_CHANGED))),
     }
 }
 
