@@ -195,7 +195,6 @@ fn a_run_that_is_killed_before_a_file_has_its_name_is_continued() {
         "ext4",
         |ext4| {
             for (replaces, call) in [
-                (false, "utimensat:signal=KILL:when=1"),
                 (false, "fchown:signal=KILL:when=1"),
                 (false, "fchmod:signal=KILL:when=1"),
                 (false, "renameat2:signal=KILL:when=1"),
