@@ -15,7 +15,7 @@ fn journal(hashes: &[Hash]) -> String {
 fn ranges_are_read_as_they_were_noted() {
     let text = journal(&hashes(20));
     assert_eq!(parse(text.as_bytes(), HEADER), Ok(Noted { hashes: hashes(20), is_damaged: false }));
-    assert_eq!([part_inode(text.as_bytes()), part_inode(HEADER[..60].as_bytes())], [Some(7), None]);
+    assert_eq!([part_inode(text.as_bytes()), part_inode(&HEADER.as_bytes()[..60])], [Some(7), None]);
     assert_eq!(text.len() as u64, size(HEADER, 20));
 }
 
