@@ -385,7 +385,8 @@ impl Coordinator {
         };
         Some(match key {
             Key::Folder(node) => {
-                Work::Folder { path: self.tree.path(node), again: self.tree.is_listed_again(node) }
+                let (again, is_new) = (self.tree.is_listed_again(node), self.tree.is_new(node));
+                Work::Folder { path: self.tree.path(node), again, is_new }
             }
             Key::Files(id) => {
                 let batch = self.batches.get(&id)?;
@@ -407,7 +408,7 @@ impl Coordinator {
                 let (first_folder, first) = (first_folder.clone(), first.clone());
                 Work::Link { first_folder, first, folder: self.tree.path(node), name: name.clone() }
             }
-            Key::Finish(node) => Work::Finish { path: self.tree.path(node) },
+            Key::Finish(node) => Work::Finish { path: self.tree.path(node), is_new: self.tree.is_new(node) },
         })
     }
 

@@ -112,6 +112,7 @@ mod tests {
             ended: true,
             outcomes: vec![Outcome::Done],
             folders: Vec::new(),
+            made: Vec::new(),
             files: Vec::new(),
             large: Vec::new(),
             linked: Vec::new(),

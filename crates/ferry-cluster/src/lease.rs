@@ -130,6 +130,7 @@ fn untouched(grant: Grant) -> ToCoordinator {
         ended: true,
         outcomes: vec![Outcome::Untouched; grant.works.len()],
         folders: Vec::new(),
+        made: Vec::new(),
         files: Vec::new(),
         large: Vec::new(),
         linked: Vec::new(),

@@ -96,6 +96,8 @@ pub enum Work {
         path: Text,
         /// Set if an interrupted job has listed a part of it: folders beneath it are reported, and not walked.
         again: bool,
+        /// Set if this job has made it.
+        is_new: bool,
     },
     /// Copy some files of a folder.
     Files {
@@ -145,6 +147,8 @@ pub enum Work {
     Finish {
         /// Path of the folder.
         path: Text,
+        /// Set if this job has made it.
+        is_new: bool,
     },
 }
 
@@ -269,6 +273,8 @@ pub struct Totals {
     pub files: u64,
     /// Folders made or entered.
     pub directories: u64,
+    /// Folders made, which are among them.
+    pub made: u64,
     /// Symbolic links made.
     pub symlinks: u64,
     /// Hard links made.
@@ -289,6 +295,7 @@ impl Totals {
         self.entries += other.entries;
         self.files += other.files;
         self.directories += other.directories;
+        self.made += other.made;
         self.symlinks += other.symlinks;
         self.hard_links += other.hard_links;
         self.specials += other.specials;
@@ -310,6 +317,9 @@ pub struct Report {
     /// Folders that outlive the lease, each after the one that it is in.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub folders: Vec<NewFolder>,
+    /// Those folders, and folders of the lease that are not done, that this job has made, if that was noted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub made: Vec<At>,
     /// Files given back.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<NewFiles>,

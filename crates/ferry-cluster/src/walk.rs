@@ -63,6 +63,8 @@ pub enum Task {
         folder: usize,
         /// Its path.
         path: Text,
+        /// Set if this job has made it, and that was noted.
+        is_new: bool,
     },
     /// Perform other work, and call [`Walk::performed`].
     Work {
@@ -115,6 +117,8 @@ struct Local {
     name: Text,
     path: Text,
     again: bool,
+    /// Set if this job has made it.
+    is_new: bool,
     /// Folders in it that are not finished.
     pending: usize,
     progress: Progress,
@@ -183,7 +187,8 @@ impl Walk {
     /// unless these answers bring others.
     pub fn next_task(&mut self) -> Option<Task> {
         if let Some(folder) = self.due.pop() {
-            return Some(Task::Finish { folder, path: self.folders[folder].path.clone() });
+            let Local { path, is_new, .. } = &self.folders[folder];
+            return Some(Task::Finish { folder, path: path.clone(), is_new: *is_new });
         }
         if self.is_spent() {
             return None;
@@ -211,16 +216,18 @@ impl Walk {
 
     fn begin(&mut self, index: usize) -> Task {
         let work = self.works[index].clone();
-        let (Work::Folder { path, again }, Ok(number)) = (&work, u32::try_from(index)) else {
+        let (Work::Folder { path, again, is_new }, Ok(number)) = (&work, u32::try_from(index)) else {
             return Task::Work { index, work };
         };
         let folder = self.add(Parent::Work(number), Text::default(), path.clone(), *again);
+        self.folders[folder].is_new = *is_new;
         Task::Folder { folder, path: path.clone(), again: *again }
     }
 
     fn add(&mut self, parent: Parent, name: Text, path: Text, again: bool) -> usize {
         let progress = Progress::Unlisted;
-        self.folders.push(Local { parent, name, path, again, pending: 0, progress, outlives: false });
+        let (is_new, outlives) = (false, false);
+        self.folders.push(Local { parent, name, path, again, is_new, pending: 0, progress, outlives });
         self.folders.len() - 1
     }
 
@@ -245,6 +252,11 @@ impl Walk {
     #[must_use]
     pub fn idle(&self) -> u32 {
         self.idle
+    }
+
+    /// Notes that this job has made a folder: its attributes may depend on that.
+    pub fn note_made(&mut self, folder: usize) {
+        self.folders[folder].is_new = true;
     }
 
     /// Notes what was found in a folder. `is_whole` is set if nothing more is in it; without it, the listing goes on.
@@ -386,6 +398,8 @@ impl Walk {
     pub fn report(&mut self, totals: Totals, failures: Vec<String>) -> Report {
         let (places, folders) = self.places();
         let of_folder = |folder: usize| places.get(folder).copied().flatten();
+        let made = self.folders.iter().zip(&places).filter(|(local, _)| local.is_new);
+        let made = made.filter_map(|(_, place)| *place).collect();
         let at = |place| match place {
             Place::Folder(folder) => of_folder(folder),
             Place::Work(work) => Some(At::Work(work)),
@@ -406,7 +420,7 @@ impl Walk {
         let outcomes = std::mem::take(&mut self.outcomes);
         let ended = self.listing.is_none();
         self.go_on();
-        Report { lease: self.lease, ended, outcomes, folders, files, large, linked, totals, failures }
+        Report { lease: self.lease, ended, outcomes, folders, made, files, large, linked, totals, failures }
     }
 
     /// Goes on with the folder whose listing is open, alone.
@@ -421,7 +435,8 @@ impl Walk {
         self.keeper = None;
         self.folders.clear();
         if let Some(local) = listing {
-            self.works.push(Work::Folder { path: local.path.clone(), again: local.again });
+            let Local { ref path, again, is_new, .. } = local;
+            self.works.push(Work::Folder { path: path.clone(), again, is_new });
             self.outcomes.push(Outcome::Untouched);
             self.folders.push(Local { parent: Parent::Work(0), pending: 0, outlives: true, ..local });
             (self.keeper, self.listing) = (Some(0), Some(0));

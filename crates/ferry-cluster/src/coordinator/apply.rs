@@ -33,6 +33,11 @@ impl Coordinator {
                 (None, _) => {}
             }
         }
+        for &made in &report.made {
+            if let Some(node) = self.place(keys, &folders, made)? {
+                self.tree.note_made(node);
+            }
+        }
         for files in &report.files {
             if let Some(node) = self.place(keys, &folders, files.at)? {
                 self.add_batch(node, files);

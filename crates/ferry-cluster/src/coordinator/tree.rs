@@ -18,6 +18,8 @@ struct Node {
     pending: u64,
     /// Set if an interrupted job has listed a part of it.
     again: bool,
+    /// Set if this job has made it.
+    is_new: bool,
     /// While its listing goes on: names of folders that were reported. Kept only of what is replayed.
     reported: Option<HashSet<Text>>,
 }
@@ -46,6 +48,7 @@ impl Tree {
             state: State::Unlisted,
             pending: 0,
             again: false,
+            is_new: false,
             reported: None,
         };
         Self { nodes: HashMap::from([(ROOT, root)]), next: ROOT + 1, names: 0 }
@@ -64,7 +67,8 @@ impl Tree {
         let number = self.next;
         self.next += 1;
         self.names += name.as_bytes().len();
-        let node = Node { parent, name: name.clone(), state, pending: 0, again: false, reported: None };
+        let name = name.clone();
+        let node = Node { parent, name, state, pending: 0, again: false, is_new: false, reported: None };
         self.nodes.insert(number, node);
         Some(Added::New(number))
     }
@@ -90,6 +94,17 @@ impl Tree {
 
     pub(super) fn is_listed_again(&self, number: u64) -> bool {
         self.nodes.get(&number).is_some_and(|node| node.again)
+    }
+
+    /// Notes that this job has made a folder.
+    pub(super) fn note_made(&mut self, number: u64) {
+        if let Some(node) = self.nodes.get_mut(&number) {
+            node.is_new = true;
+        }
+    }
+
+    pub(super) fn is_new(&self, number: u64) -> bool {
+        self.nodes.get(&number).is_some_and(|node| node.is_new)
     }
 
     /// Notes one more pending thing in a folder.

@@ -9,7 +9,7 @@ fn lease(works: Vec<Work>) -> Grant {
 }
 
 fn folder(path: &str) -> Work {
-    Work::Folder { path: path.into(), again: false }
+    Work::Folder { path: path.into(), again: false, is_new: false }
 }
 
 fn folders(names: &[&str]) -> Found {
@@ -26,7 +26,7 @@ fn enter(walk: &mut Walk) -> (usize, Text) {
 
 fn finish(walk: &mut Walk) -> Text {
     match walk.next_task() {
-        Some(Task::Finish { folder, path }) => {
+        Some(Task::Finish { folder, path, .. }) => {
             walk.finished(folder);
             path
         }
@@ -118,7 +118,7 @@ fn a_hurried_lease_does_something_before_it_ends() {
 
 #[test]
 fn folders_in_one_that_is_listed_again_are_reported_and_not_walked() {
-    let again = Work::Folder { path: "a".into(), again: true };
+    let again = Work::Folder { path: "a".into(), again: true, is_new: false };
     let mut walk = Walk::new(lease(vec![again]), &settings(100));
     let Some(Task::Folder { folder, again: true, .. }) = walk.next_task() else { panic!("no folder") };
     walk.found(folder, folders(&["b", "c"]), true);

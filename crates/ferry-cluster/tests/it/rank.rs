@@ -138,7 +138,9 @@ impl Rank {
     ) {
         match task {
             Task::Folder { folder, path, .. } => {
-                copied.made.insert(path.clone());
+                if copied.made.insert(path.clone()) {
+                    walk.note_made(folder);
+                }
                 let is_finished = copied.finished.contains(&path);
                 assert!(self.is_resumed || !is_finished, "{path:?} is listed after it was finished");
                 self.unreported.push(path.clone());
@@ -158,7 +160,8 @@ impl Rank {
                 let rest = std::mem::take(&mut self.rest);
                 self.go_on(walk, (folder, path, rest), CHUNK, copied, model);
             }
-            Task::Finish { folder, path } => {
+            Task::Finish { folder, path, is_new } => {
+                assert!(is_new || self.is_resumed, "it is not known that {path:?} was made");
                 copied.finish(model, &path);
                 walk.finished(folder);
                 self.unreported.push(path);
@@ -302,7 +305,8 @@ impl Rank {
                     self.unreported.push(path);
                 }
             }
-            Work::Finish { path } => {
+            Work::Finish { path, is_new } => {
+                assert!(is_new || self.is_resumed, "it is not known that {path:?} was made");
                 copied.finish(model, &path);
                 self.unreported.push(path);
             }
