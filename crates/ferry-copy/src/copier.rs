@@ -20,6 +20,7 @@ mod listed;
 mod own;
 mod ranges;
 mod recover;
+mod rules;
 mod shown;
 mod swap;
 
@@ -82,6 +83,8 @@ pub struct Settings {
 pub struct Copier {
     run: Arc<Run>,
     in_place: bool,
+    /// Set if new entries are copied by cp's rules, too.
+    by_rules: bool,
     /// Held while one name of a file with several names is copied: its other names then find it complete.
     linked: Semaphore,
     own: OwnTimes,
@@ -144,15 +147,26 @@ impl Copier {
             bandwidth: settings.bandwidth,
             ..Options::default()
         };
+        let gate = settings.gate;
+        Self { in_place: settings.in_place, ..Self::build(io, (options, gate), progress, observer) }
+    }
+
+    fn build(
+        io: Io,
+        (options, gate): (Options, Option<Arc<Gate>>),
+        progress: Arc<Progress>,
+        observer: Arc<dyn Observer>,
+    ) -> Self {
         // The other half is the caller's.
         let descriptors = io.descriptors() / 2;
         let mut run = Run::new((io, descriptors), Paths::new(), options, progress, Arc::new(Shown(observer)));
-        run.gate = settings.gate;
+        run.gate = gate;
         // The caller's own walk ends last.
         run.walk_grows(1);
         Self {
             run: Arc::new(run),
-            in_place: settings.in_place,
+            in_place: false,
+            by_rules: false,
             linked: Semaphore::new(1),
             own: OwnTimes::default(),
         }
@@ -196,6 +210,9 @@ impl Copier {
     async fn try_open(&self, folder: &Arc<Folder>, dirs: Dirs, is_new: bool) -> Result<(), FailureKind> {
         let run = &self.run;
         let source = dirs.source.stat().await.during(Verb::OpenDirectory)?;
+        if folder.role == Role::Operand {
+            run.operands.set_root_device(source.device);
+        }
         let target = dirs.target.stat().await.during(Verb::StatTarget)?;
         let xattrs = meta::found(run, Subject::Folder(folder), dirs.source.as_file().xattrs().await)?;
         let leftovers = staging::clear_unused(run, &dirs.target).await;
@@ -269,7 +286,7 @@ impl Copier {
     fn beneath(&self, parent: &Pair, name: &Name, role: Role) -> Arc<Folder> {
         parent.touch();
         let name = Some(name.detached());
-        Folder::beneath(&parent.0, name.clone(), name, false, role)
+        Folder::beneath(&parent.0, name.clone(), name, self.follows(), role)
     }
 
     /// Sets the attributes of a pair's target, unless nothing in it has changed. Call it once, after the pairs beneath.
@@ -290,7 +307,7 @@ impl Copier {
     pub async fn look(&self, pair: &Pair, name: &Name) -> Result<(Option<Stat>, Option<Stat>), FailureKind> {
         self.run.pass().await.during(Verb::Stat)?;
         let Dirs { source, target } = self.run.dirs(&pair.0).await.during(Verb::Stat)?;
-        let source = if_there(source.stat_entry(name, false).await).during(Verb::Stat)?;
+        let source = if_there(source.stat_entry(name, self.follows()).await).during(Verb::Stat)?;
         let target = if_there(target.stat_entry(name, false).await).during(Verb::StatTarget)?;
         Ok((source, target))
     }

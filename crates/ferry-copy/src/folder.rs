@@ -86,6 +86,8 @@ pub(crate) struct Folder {
     pub(crate) role: Role,
     /// Set if the next folder on the way to an operand was made.
     pub(crate) leads_to_new: AtomicBool,
+    /// Set if another process of this job has made the target.
+    pub(crate) is_made: AtomicBool,
     /// Set while nothing in it has changed: its target's attributes then stay.
     pub(crate) is_untouched: AtomicBool,
     /// Folder that replaced and removed entries are moved to.
@@ -125,6 +127,7 @@ impl Folder {
             pending: AtomicUsize::new(1),
             role: Role::Root,
             leads_to_new: AtomicBool::new(false),
+            is_made: AtomicBool::new(false),
             is_cut_short: AtomicBool::new(false),
             is_untouched: AtomicBool::new(false),
             trash: Mutex::default(),
@@ -191,6 +194,7 @@ impl Folder {
         Arc::new(Self {
             role,
             leads_to_new: AtomicBool::new(false),
+            is_made: AtomicBool::new(false),
             is_cut_short: AtomicBool::new(false),
             is_untouched: AtomicBool::new(false),
             trash: Mutex::default(),

@@ -11,6 +11,8 @@
 //!
 //! Each bit is as GNU cp leaves it (guard: `crates/ferry/tests/it/modes.rs`).
 
+use std::sync::atomic::Ordering;
+
 use ferry_io::{File, FileKind};
 
 use crate::acl;
@@ -52,10 +54,10 @@ impl TargetMode {
         Self { kind: FileKind::Directory, mode, inherits_acl, is_way, lent: 0 }
     }
 
-    /// For a filled folder; `None` unless this run made it.
+    /// For a filled folder; `None` unless this run made it, or another process of its job.
     pub(crate) fn of(folder: &Folder, facts: &Facts) -> Option<Self> {
         let made = Self::folder(folder, facts.source.mode, facts.gives_acl);
-        facts.is_new.then_some(Self { lent: facts.lent, ..made })
+        (facts.is_new || folder.is_made.load(Ordering::Relaxed)).then_some(Self { lent: facts.lent, ..made })
     }
 
     /// Mode that it is created with. A folder's owner must be able to fill it.

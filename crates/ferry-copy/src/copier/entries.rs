@@ -100,9 +100,12 @@ impl Copier {
         name: &Name,
         leaves: &dyn Fn(&Stat) -> bool,
     ) -> Result<Option<Stat>, FailureKind> {
-        let source = self.run.stat(Entry::of(&pair.0, name), false).await?;
+        let source = self.run.stat(Entry::of(&pair.0, name), self.follows()).await?;
         if source.kind == FileKind::Directory || leaves(&source) {
             return Ok(Some(source));
+        }
+        if self.by_rules {
+            return self.copy_by_rules(pair, name).await.map(|()| None);
         }
         self.copy(pair, name, Sides { source: &source, target: None }).await.map(|()| None)
     }

@@ -1,7 +1,7 @@
 //! One large file, copied in ranges by several processes.
 //!
 //! Each range is written to the file's *part*: a file with a hidden name that the caller chooses, so that all processes
-//! choose the same. The part has mode 0600 until its end. After the last range one process gives it the source's size,
+//! choose the same. If modes are kept, the part has mode 0600 until its end. After the last range one process gives it the source's size,
 //! attributes and name.
 
 use std::ops::Range;
@@ -11,6 +11,7 @@ use ferry_io::{Dir, Errno, File, FileKind, Name, OpenHow, Stat, protect};
 use super::{Copier, Pair, Sides};
 use crate::folder::Dirs;
 use crate::meta;
+use crate::mode::TargetMode;
 use crate::mover::Mover;
 use crate::place::Entry;
 use crate::report::{During as _, FailureKind, Verb};
@@ -19,6 +20,9 @@ use crate::sparse;
 use crate::staging;
 use crate::target::Target;
 
+/// Mode of a file that only its owner may use.
+const PRIVATE: u32 = 0o600;
+
 impl Copier {
     /// Makes a file's part, unless it is there. Only the process that finds the file does this, before others know of it: a part
     /// that is missing later has lost its ranges.
@@ -26,11 +30,26 @@ impl Copier {
     /// # Errors
     /// Those of openat(2).
     pub async fn begin_ranges(&self, pair: &Pair, part: &Name) -> Result<(), FailureKind> {
+        self.begin_part(pair, part, PRIVATE).await
+    }
+
+    /// As [`Self::begin_ranges`], but the part is made like any new file if its source's mode is not kept.
+    ///
+    /// # Errors
+    /// Those of openat(2).
+    pub async fn begin_ranges_of(&self, pair: &Pair, part: &Name, source: &Stat) -> Result<(), FailureKind> {
+        let entry = Entry { folder: &pair.0, source: part, target: part };
+        let mode = TargetMode::entry(entry, source.kind, source.mode);
+        // The owner has to write to it, as to any file that cp has open.
+        self.begin_part(pair, part, mode.first_mode(self.run.options.preserve) | PRIVATE).await
+    }
+
+    async fn begin_part(&self, pair: &Pair, part: &Name, mode: u32) -> Result<(), FailureKind> {
         self.run.pass().await.during(Verb::Open)?;
         pair.touch();
         let _permit = self.run.limits.files.acquire().await.during(Verb::Open)?;
         let target = self.run.dirs(&pair.0).await.during(Verb::Open)?.target;
-        let made = open_part(&target, part).await.during(Verb::CreateFile)?;
+        let made = open_part(&target, part, mode).await.during(Verb::CreateFile)?;
         made.close_in(&target).await.during(Verb::Close)
     }
 
@@ -100,11 +119,24 @@ impl Copier {
         let Dirs { source: from, target: to } = run.dirs(&pair.0).await.during(Verb::Open)?;
         let source = open_source(&from, name, sides.source).await?;
         let xattrs = meta::found(run, entry.into(), source.xattrs().await)?;
+        let is_new = !run.options.preserve.mode;
+        let mode = is_new.then(|| TargetMode::entry(entry, FileKind::Regular, sides.source.mode));
         // Not cancellable: a mode that is set without its owner could give access.
         protect(async {
             let target = to.open(part, OpenHow::write()).await.during(Verb::CreateFile)?;
             target.truncate(sides.source.size).await.during(Verb::Write)?;
-            meta::keep(run, entry.into(), &target, sides.source, &xattrs, None).await?;
+            meta::keep(run, entry.into(), &target, sides.source, &xattrs, mode).await?;
+            if let Some(mode) = mode {
+                let lent = PRIVATE & !mode.first_mode(run.options.preserve);
+                let made = target.stat().await.during(Verb::Stat)?.mode;
+                if made & lent != 0 {
+                    run.note_attribute(
+                        entry.into(),
+                        Verb::SetMode,
+                        target.set_mode(made & 0o7777 & !lent).await,
+                    )?;
+                }
+            }
             if run.options.fsync {
                 target.sync().await.during(Verb::Sync)?;
             }
@@ -145,12 +177,12 @@ async fn open_source(dir: &Dir, name: &Name, seen: &Stat) -> Result<File, Failur
 }
 
 /// Opens a part, which another process may be making at this moment.
-async fn open_part(dir: &Dir, part: &Name) -> ferry_io::Result<File> {
+async fn open_part(dir: &Dir, part: &Name, mode: u32) -> ferry_io::Result<File> {
     match dir.open(part, OpenHow::write()).await {
         Err(error) if error.is(Errno::NOENT) => {}
         opened => return opened,
     }
-    match protect(dir.open(part, OpenHow::create(0o600))).await {
+    match protect(dir.open(part, OpenHow::create(mode))).await {
         Err(error) if error.is(Errno::EXIST) => dir.open(part, OpenHow::write()).await,
         opened => opened,
     }
