@@ -28,15 +28,16 @@ use ferry_io::Tracing;
 use ferry_sync::manifest::Noting;
 
 pub(crate) use self::backups::words as backup_words;
-use self::destination::Plan;
+pub(crate) use self::destination::{Plan as Destination, plan as destination};
 use self::events::Announcing;
-pub(crate) use self::failures::Failures;
+pub(crate) use self::explained::table as ways_table;
+pub(crate) use self::failures::{Failures, line as failure_line, open as open_record};
 pub(crate) use self::messages::Messages;
 pub(crate) use self::options::{BACKENDS, MANUAL, OPTIONS, parse};
 pub(crate) use self::profile::threads as profile_threads;
-use self::profile::{Note, ProfileUse};
+pub(crate) use self::profile::{Note, ProfileUse, apply as apply_profile};
 pub(crate) use self::request::Request;
-use self::stats::StatsFormat;
+pub(crate) use self::stats::StatsFormat;
 pub(crate) use self::wording::Wording;
 use crate::arguments::{CommandError, Usage};
 use crate::complete_file::is_in;
@@ -58,8 +59,8 @@ pub(crate) fn run(program: &'static str, request: Request) -> Result<ExitCode, C
     let Request { operands, mut options, mut io, workers, profile, .. } = request;
     let Request { progress, stats, errors, trace, events: place, manifest, warning, .. } = request;
     let mut named = operands.paths.clone();
-    let Plan { items, refused, base_is_implied, paths, root } =
-        destination::plan(operands, &mut options).map_err(misuse)?;
+    let Destination { items, refused, base_is_implied, paths, root } =
+        destination(operands, &mut options).map_err(misuse)?;
     named.extend(items.iter().map(events::target));
     if let Some(file) = trace::file(trace.as_deref(), std::env::var_os("FERRY_TRACE")) {
         // Check before the file of failures is emptied: it may be this file.
@@ -218,7 +219,7 @@ fn observer(
 }
 
 /// Explains why a file of `what` can't be written.
-fn no_record(what: &str, path: Option<&Path>, error: &std::io::Error) -> Usage {
+pub(crate) fn no_record(what: &str, path: Option<&Path>, error: &std::io::Error) -> Usage {
     let path = quote(path.unwrap_or(Path::new("")));
     if error.kind() == std::io::ErrorKind::AlreadyExists {
         return Usage::plain(format!(

@@ -2,6 +2,8 @@
 //!
 //! They call the functions that the commands call. [`Host::io`] decides about signals ([`ferry_io::Options::embedded`]).
 
+mod copies;
+
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Write;
@@ -20,9 +22,15 @@ use crate::cp::Wording;
 use crate::cp::events::Announcing;
 use crate::events::{Events, Ticker};
 use crate::output::describe;
+use crate::progress::When;
 use crate::quote::quote;
 use crate::sync::options::{Output, Task};
 use crate::{cli, complain, cp, print, sync, verify};
+
+pub use self::copies::{
+    CpCopies, CpSettings, NoCopy, Stats, Way, copied_line, cp_copies, cp_settings, explained_line,
+    failure_line, open_errors, removed_line, unfinished_message, ways_table,
+};
 
 const WORDING: Wording = Wording { make: Make::Copy, base_is_implied: false };
 
@@ -196,6 +204,8 @@ pub struct SyncCopies {
     pub target: PathBuf,
     /// Set if everything is made durable.
     pub fsync: bool,
+    /// Set by `--progress` and `--progress=always`.
+    pub progress: bool,
     /// Set if the number of deletions is bound by that of the target's entries. Those that were copied before would count.
     pub counts_entries: bool,
 }
@@ -210,7 +220,7 @@ pub fn sync_copies(arguments: &[OsString]) -> Result<SyncCopies, Option<&'static
     if !sync::may_begin_manifest(&request) {
         return Err(None);
     }
-    let sync::Request { task, acting, io, max_load, verbose, explain, events, .. } = *request;
+    let sync::Request { task, acting, io, max_load, verbose, explain, events, progress, .. } = *request;
     let (sync, output, list) = match task {
         Task::Sync(sync, output, list) => (sync, output, list),
         Task::Apply(_) => return Err(Some("--apply")),
@@ -241,7 +251,43 @@ pub fn sync_copies(arguments: &[OsString]) -> Result<SyncCopies, Option<&'static
     let (Ok(source), Some(target)) = (sync.source.canonicalize(), without_links(&sync.target)) else {
         return Err(None);
     };
-    Ok(SyncCopies { source, target, fsync: acting.fsync, counts_entries })
+    let progress = progress == When::Always;
+    Ok(SyncCopies { source, target, fsync: acting.fsync, progress, counts_entries })
+}
+
+/// Totals of `ferry sync`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SyncDone {
+    /// Entries that were made.
+    pub created: u64,
+    /// Entries that were replaced.
+    pub replaced: u64,
+    /// Entries of which only attributes were set.
+    pub attributes: u64,
+    /// Entries that were taken away.
+    pub deleted: u64,
+    /// Bytes copied.
+    pub bytes: u64,
+    /// Entries that failed.
+    pub failed: u64,
+}
+
+/// Runs `ferry sync` with the arguments after its name. Returns its totals, unless it was refused, and the exit code.
+#[must_use]
+pub fn sync_counted(arguments: &[OsString]) -> (Option<SyncDone>, ExitCode) {
+    let program = sync::MANUAL.name;
+    let request = match sync::parse(arguments) {
+        Ok(Parsed::Run(request)) => request,
+        Ok(Parsed::Print(text, command)) => return (None, print(text, *command)),
+        Err(usage) => return (None, complain(&CommandError { program, usage, code: cli::WRONG_USE }, &[])),
+    };
+    let mut done = None;
+    let ran = sync::run_noting(&request, |totals| {
+        let Totals { done: ferry_sync::Done { created, replaced, attributes, deleted }, .. } = totals.clone();
+        let (bytes, failed) = (totals.bytes, totals.failed);
+        done = Some(SyncDone { created, replaced, attributes, deleted, bytes, failed });
+    });
+    (done, ran.unwrap_or_else(|error| complain(&error, &[])))
 }
 
 /// Returns a path without links, of which the last name may be missing.

@@ -41,6 +41,14 @@ const TIME_IS_UP: u8 = 124;
 /// # Errors
 /// A problem found before anything is changed.
 pub(crate) fn run(request: &Request) -> Result<ExitCode, CommandError> {
+    run_noting(request, |_| {})
+}
+
+/// As [`run`], and passes the totals to `note`.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn run_noting(request: &Request, note: impl FnOnce(&Totals)) -> Result<ExitCode, CommandError> {
     let program = MANUAL.name;
     let refuse = |message: String| CommandError { program, usage: Usage::plain(message), code: 1 };
     let output = Arc::new(Output::new());
@@ -99,6 +107,7 @@ pub(crate) fn run(request: &Request) -> Result<ExitCode, CommandError> {
     let reached = indicator.stop().unwrap_or_else(|| counts(&counters, None));
     drop(ticker);
     let (totals, closing) = done.map_err(refuse)?;
+    note(&totals);
     let unwritten = manifest::end(manifest, !(totals.interrupted || totals.out_of_space));
     let changes = closing.map(|closing| ended(&totals, &reached, closing(&totals)));
     let closing = Closings { changes, yielding: yielding.as_ref() };

@@ -32,28 +32,31 @@ impl Ways {
 
     /// Returns a table of at most `columns`, the most frequent way first; `None` if no bytes were to be copied.
     pub(super) fn table(&self, columns: usize) -> Option<String> {
-        let mut ways: Vec<_> = self.0.iter().collect();
-        if ways.is_empty() {
-            return None;
-        }
-        ways.sort_by_key(|(_, amount)| std::cmp::Reverse(amount.files));
-        let heading = ["way", "files", "bytes", "reason"].map(str::to_owned);
-        let row = |((method, why), amount): ((Method, &str), Amount)| {
-            [method.name().to_owned(), count(amount.files), bytes(amount.bytes), why.to_owned()]
-        };
-        let rows = ways.into_iter().map(|(way, amount)| row((*way, *amount)));
-        let rows: Vec<[String; 4]> = std::iter::once(heading).chain(rows).collect();
-        let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-        let (way_width, files_width, bytes_width) = (width(0), width(1), width(2));
-        let indent = way_width + files_width + bytes_width + 6;
-        let lines = rows.iter().map(|[way, files, bytes, why]| {
-            let figures = format!("{way:<way_width$}  {files:>files_width$}  {bytes:>bytes_width$}");
-            if indent + LEAST <= columns {
-                wrapped(&format!("{figures} "), why, indent, columns)
-            } else {
-                format!("{figures}\n{}", wrapped(" ", why, 2, columns))
-            }
-        });
-        Some(lines.collect::<Vec<_>>().join("\n"))
+        let ways = self.0.iter();
+        let rows = ways.map(|((method, why), amount)| (method.name(), amount.files, amount.bytes, *why));
+        (!self.0.is_empty()).then(|| table(rows, columns))
     }
+}
+
+/// Returns a table of ways, with files, bytes and reason of each, in at most `columns`. The most frequent way is first.
+pub(crate) fn table<'a>(rows: impl Iterator<Item = (&'a str, u64, u64, &'a str)>, columns: usize) -> String {
+    let mut rows: Vec<_> = rows.collect();
+    rows.sort_by_key(|&(_, files, ..)| std::cmp::Reverse(files));
+    let heading = ["way", "files", "bytes", "reason"].map(str::to_owned);
+    let rows = rows
+        .into_iter()
+        .map(|(way, files, size, why)| [way.to_owned(), count(files), bytes(size), why.to_owned()]);
+    let rows: Vec<[String; 4]> = std::iter::once(heading).chain(rows).collect();
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let (way_width, files_width, bytes_width) = (width(0), width(1), width(2));
+    let indent = way_width + files_width + bytes_width + 6;
+    let lines = rows.iter().map(|[way, files, bytes, why]| {
+        let figures = format!("{way:<way_width$}  {files:>files_width$}  {bytes:>bytes_width$}");
+        if indent + LEAST <= columns {
+            wrapped(&format!("{figures} "), why, indent, columns)
+        } else {
+            format!("{figures}\n{}", wrapped(" ", why, 2, columns))
+        }
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }

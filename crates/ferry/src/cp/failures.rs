@@ -180,7 +180,7 @@ fn follow(path: &Path) -> io::Result<LinkEnd> {
 ///
 /// Each link on the way must belong to the user, to root or to the file's owner. Otherwise another user could
 /// have an unrelated file emptied.
-pub(super) fn open(path: &Path, named: &[PathBuf]) -> io::Result<File> {
+pub(crate) fn open(path: &Path, named: &[PathBuf]) -> io::Result<File> {
     let end = follow(path)?;
     let (path, user) = (&end.path, rustix::process::geteuid().as_raw());
     let follows_none = if end.is_open { OFlags::empty() } else { OFlags::NOFOLLOW };
@@ -213,15 +213,21 @@ pub(super) fn open(path: &Path, named: &[PathBuf]) -> io::Result<File> {
 }
 
 fn record(file: &mut File, message: &Message<'_>) -> io::Result<()> {
-    let [source, target] =
-        [message.source, message.target].map(|path| json_name(path.as_os_str().as_bytes()));
-    let mut line = serde_json::to_vec(&Record {
+    file.write_all(&line((message.source, message.target), &message.text, message.errno))
+}
+
+/// Returns the line of the file about a failed path.
+pub(crate) fn line((source, target): (&Path, &Path), message: &str, errno: Option<Errno>) -> Vec<u8> {
+    let [source, target] = [source, target].map(|path| json_name(path.as_os_str().as_bytes()));
+    let record = Record {
         source: &source,
         target: &target,
-        message: &message.text,
-        errno: message.errno.map(Errno::raw_os_error),
-        error: message.errno.and_then(errno::name),
-    })?;
+        message,
+        errno: errno.map(Errno::raw_os_error),
+        error: errno.and_then(errno::name),
+    };
+    // Serialization to memory cannot fail here.
+    let mut line = serde_json::to_vec(&record).unwrap_or_default();
     line.push(b'\n');
-    file.write_all(&line)
+    line
 }
