@@ -23,6 +23,7 @@ use ferry_cluster::{
 use ferry_tree::compare::{Listed, Options, Pieces, Progress, Summary};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
+use crate::note::Sent;
 use crate::setup::Setup;
 use crate::talk::{PAUSE, Talk};
 pub(crate) use heard::Heard;
@@ -44,7 +45,7 @@ pub(crate) fn run(
     setup: &Setup,
     options: &Options,
     inbox: &Receiver<ToRank>,
-    outbox: &Sender<ToCoordinator>,
+    outbox: &Sender<Sent>,
 ) -> Result<(), String> {
     let interrupted = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM].into_iter().filter(|&signal| !ferry_io::is_ignored(signal)) {
@@ -131,13 +132,13 @@ struct Rank<'a> {
 }
 
 impl Rank<'_> {
-    fn run(mut self, outbox: &Sender<ToCoordinator>) {
+    fn run(mut self, outbox: &Sender<Sent>) {
         let stopped = self.work().err();
         // Threads end after the piece that they perform, and that ends soon.
         self.progress.stop();
         if let Some(stop) = stopped {
             // Nobody listens any more if the job has ended.
-            outbox.send(ToCoordinator::Stopped(stop, self.take_messages())).ok();
+            outbox.send(ToCoordinator::Stopped(stop, self.take_messages()).into()).ok();
         }
     }
 

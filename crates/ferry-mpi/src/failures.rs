@@ -1,129 +1,93 @@
-//! Failures as messages, collected until the next report.
+//! Failures as messages, and other notes, collected until the next report.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write as _};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ferry_copy::{Copied, Explained, Failure, FailureKind, Observer, Question, Unfinished, Verb};
+use ferry_copy::{Copied, Explained, Failure, Observer, Unfinished};
 
-/// Messages since the last report.
+use crate::note::Note;
+
+/// Messages and other notes since the last report.
 #[derive(Debug, Default)]
-pub(crate) struct Failures(Mutex<Vec<String>>);
+pub(crate) struct Failures(Mutex<Collected>);
+
+#[derive(Debug, Default)]
+struct Collected {
+    messages: Vec<String>,
+    note: Note,
+    /// Files and bytes by way and reason.
+    ways: BTreeMap<(&'static str, &'static str), (u64, u64)>,
+}
 
 impl Failures {
     /// Takes the messages.
     pub(crate) fn take(&self) -> Vec<String> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut self.lock().messages)
     }
 
-    fn add(&self, message: String) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(message);
+    /// Takes the other notes.
+    pub(crate) fn take_note(&self) -> Note {
+        let mut collected = self.lock();
+        let ways = std::mem::take(&mut collected.ways).into_iter();
+        let ways = ways.map(|((way, why), sum)| ((way.to_owned(), why.to_owned()), sum)).collect();
+        Note { ways, ..std::mem::take(&mut collected.note) }
+    }
+
+    /// Counts a file that was copied in one way, for one reason.
+    pub(crate) fn explain(&self, way: &'static str, why: &'static str, bytes: u64) {
+        let mut collected = self.lock();
+        let sum = collected.ways.entry((way, why)).or_default();
+        *sum = (sum.0 + 1, sum.1 + bytes);
+    }
+
+    /// Adds a line of `--verbose`.
+    pub(crate) fn print(&self, line: String) {
+        self.lock().note.lines.push(line);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Collected> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Receiver of the copier's reports.
-pub(crate) struct Collecting(pub(crate) Arc<Failures>);
+pub(crate) struct Collecting {
+    pub(crate) failures: Arc<Failures>,
+    /// Set if each file is explained.
+    pub(crate) explains_each: bool,
+    /// Set if rank 0 writes failures to a file.
+    pub(crate) records: bool,
+}
 
 impl Observer for Collecting {
-    fn copied(&self, _: &Copied<'_>) {}
-
-    fn removed(&self, _: &Path) {}
-
-    fn taken_back(&self, _: &Path, _: &Path) {}
-
-    fn agrees(&self, _: &Path, _: Question, _: &dyn Fn() -> bool) -> bool {
-        false
+    fn copied(&self, copied: &Copied<'_>) {
+        self.failures.print(ferry::job::copied_line(copied));
     }
 
-    fn explained(&self, _: &Explained<'_>) {}
+    fn removed(&self, target: &Path) {
+        self.failures.print(ferry::job::removed_line(target));
+    }
+
+    fn explained(&self, explained: &Explained<'_>) {
+        self.failures.explain(explained.method.name(), explained.why, explained.bytes);
+        if self.explains_each {
+            self.failures.print(ferry::job::explained_line(explained));
+        }
+    }
 
     fn failed(&self, failure: &Failure) {
-        self.0.add(message(failure));
+        let mut collected = self.failures.lock();
+        collected.messages.push(ferry::job::message(failure));
+        if self.records {
+            let line = String::from_utf8_lossy(&ferry::job::failure_line(failure)).into_owned();
+            collected.note.failures.push(line);
+        }
     }
 
     fn unfinished(&self, unfinished: &Unfinished) {
-        self.0.add(format!("'{}' is incomplete", unfinished.target.display()));
-    }
-}
-
-/// Returns a failure in words.
-fn message(failure: &Failure) -> String {
-    let (source, target) = (failure.source.display(), failure.target.display());
-    match &failure.kind {
-        FailureKind::Io { verb, error } => {
-            let (what, is_of_target) = step(*verb);
-            match is_of_target {
-                true => format!("cannot {what} '{target}': {}", error.cause),
-                false => format!("cannot {what} '{source}': {}", error.cause),
-            }
-        }
-        FailureKind::DirectoryOverFile => {
-            format!("cannot overwrite non-directory '{target}' with directory '{source}'")
-        }
-        FailureKind::FileOverDirectory => {
-            format!("cannot overwrite directory '{target}' with non-directory '{source}'")
-        }
-        FailureKind::Changed => format!("skipping '{target}': it or its source was changed meanwhile"),
-        FailureKind::Replaced => format!("skipping '{source}', as it was replaced while being copied"),
-        FailureKind::NotReplaced | FailureKind::Unlisted => {
-            format!("skipping '{target}': it was made meanwhile")
-        }
-        FailureKind::LinkToCopy { first, error } => {
-            format!("cannot create hard link '{target}' to '{}': {}", first.display(), error.cause)
-        }
-        FailureKind::KeptAside { error, .. } => {
-            format!("cannot give an entry its name '{target}' back: {}", error.cause)
-        }
-        FailureKind::SameFile => format!("'{source}' and '{target}' are the same file"),
-        // Only other options of cp lead to these.
-        other @ (FailureKind::OmittingDirectory
-        | FailureKind::IntoItself
-        | FailureKind::WayIsFile
-        | FailureKind::JustCreated
-        | FailureKind::ThroughJustCreated
-        | FailureKind::DanglingTarget
-        | FailureKind::CyclicLink
-        | FailureKind::BackupDestroysSource
-        | FailureKind::CopiedBefore { .. }
-        | FailureKind::Unverified
-        | FailureKind::ReadOnce
-        | FailureKind::RelativeSymlink
-        | FailureKind::SpecialSource
-        | FailureKind::SpecialTarget) => format!("cannot copy '{source}' to '{target}': {other:?}"),
-    }
-}
-
-/// Returns a step in words, and true if it is one on the target.
-fn step(verb: Verb) -> (&'static str, bool) {
-    match verb {
-        Verb::Stat | Verb::StatWay => ("stat", false),
-        Verb::StatTarget => ("stat", true),
-        Verb::Open => ("open", false),
-        Verb::OpenDirectory => ("open directory", false),
-        Verb::Read => ("read", false),
-        Verb::ReadDirectory => ("read directory", false),
-        Verb::CreateFile => ("create", true),
-        Verb::CreateDirectory | Verb::CreateWay => ("create directory", true),
-        Verb::CreateSymlink => ("create symbolic link", true),
-        Verb::CreateLink => ("create hard link", true),
-        Verb::CreateFifo => ("create fifo", true),
-        Verb::CreateSpecial => ("create special file", true),
-        Verb::ReadLink => ("read symbolic link", false),
-        Verb::Write => ("write", true),
-        Verb::Close => ("close", true),
-        Verb::Clone => ("clone to", true),
-        Verb::SetOwner => ("keep the ownership of", true),
-        Verb::SetMode => ("keep the mode of", true),
-        Verb::SetAcl => ("keep the permissions of", true),
-        Verb::SetTimes => ("keep the times of", true),
-        Verb::ListXattr => ("list the extended attributes of", false),
-        Verb::SetXattr => ("keep the extended attributes of", true),
-        Verb::Remove => ("remove", true),
-        Verb::BackUp | Verb::TakeBack => ("back up", true),
-        Verb::Restore => ("restore", true),
-        Verb::Sync => ("sync", true),
-        Verb::ReadTarget | Verb::Hash => ("read", true),
-        Verb::ReadTargetDirectory => ("read directory", true),
+        self.failures.lock().messages.push(ferry::job::unfinished_message(unfinished));
     }
 }
 

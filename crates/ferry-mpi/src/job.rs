@@ -6,6 +6,7 @@ use ferry_cluster::{Coordinator, Line, Stop, ToCoordinator, Totals};
 
 use crate::failures::complain;
 use crate::journal::{Journal, Unwritten};
+use crate::note::{Notes, Sent};
 use crate::performer::{Performer, Said};
 use crate::setup::Setup;
 use crate::talk::PAUSE;
@@ -21,6 +22,7 @@ pub(crate) struct Job<'a> {
     coordinator: Coordinator,
     /// `None` if nothing has to survive the job.
     journal: Option<Journal>,
+    notes: Notes,
     /// Receiver of the messages in reports.
     hear: &'a mut dyn FnMut(String),
     /// Time of the stop.
@@ -33,6 +35,7 @@ pub(crate) struct Ended {
     /// The reason to end before everything was done.
     pub(crate) stopped: Option<Stop>,
     pub(crate) journal: Option<Journal>,
+    pub(crate) notes: Notes,
 }
 
 impl<'a> Job<'a> {
@@ -41,12 +44,12 @@ impl<'a> Job<'a> {
         wire: &'a mut Wire,
         setup: Setup,
         coordinator: Coordinator,
-        journal: Option<Journal>,
+        (journal, notes): (Option<Journal>, Notes),
         hear: &'a mut dyn FnMut(String),
     ) -> Self {
         wire.send_setup(Some(&setup));
         let performer = Performer::start(setup, wire.workers());
-        Self { wire, performer, coordinator, journal, hear, stopped: None }
+        Self { wire, performer, coordinator, journal, notes, hear, stopped: None }
     }
 
     /// Answers the ranks until all have ended. `tick` is called often, and may stop the job.
@@ -57,14 +60,14 @@ impl<'a> Job<'a> {
             for (rank, message) in self.wire.receive() {
                 is_quiet = false;
                 match serde_json::from_slice(&message) {
-                    Ok(message) => self.take(rank, message),
+                    Ok(message) => self.receive(rank, message),
                     Err(error) => self.fail(&format!("a message of rank {rank}: {error}"), Stop::Failed),
                 }
             }
             let is_ended = match self.performer.next() {
                 Said::Message(message) => {
                     is_quiet = false;
-                    self.take(0, message);
+                    self.receive(0, message);
                     false
                 }
                 Said::Nothing => false,
@@ -83,6 +86,13 @@ impl<'a> Job<'a> {
             if is_quiet {
                 std::thread::sleep(PAUSE);
             }
+        }
+    }
+
+    fn receive(&mut self, rank: u32, sent: Sent) {
+        match sent {
+            Sent::Work(message) => self.take(rank, message),
+            Sent::Note(note) => self.notes.take(*note),
         }
     }
 
@@ -138,7 +148,7 @@ impl<'a> Job<'a> {
     }
 
     fn end(self) -> Ended {
-        let Self { coordinator, journal, .. } = self;
-        Ended { totals: coordinator.totals(), stopped: coordinator.stopped(), journal }
+        let Self { coordinator, journal, notes, .. } = self;
+        Ended { totals: coordinator.totals(), stopped: coordinator.stopped(), journal, notes }
     }
 }

@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::error::ErrorKind;
-use clap::{Args, CommandFactory as _, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
+use ferry::job::Stats;
 use ferry_cluster::Settings;
 
 /// Copies, compares and syncs trees by the processes of an MPI job: `mpirun -np N ferry-mpi cp -a SOURCE TARGET`.
@@ -12,16 +12,17 @@ use ferry_cluster::Settings;
 #[command(name = "ferry-mpi", version, after_help = AFTER)]
 pub(crate) struct Options {
     #[command(subcommand)]
-    command: Command,
+    pub(crate) command: Command,
 }
 
-const AFTER: &str = "Exit codes: 0 all done, 1 something failed, 2 wrong use, 130 interrupted.\n\
+const AFTER: &str = "Exit codes: 0 all done, 1 something failed, 2 wrong use (of `ferry-mpi cp`: 1), 130 interrupted.\n\
     A copy that was killed or stopped goes on if the same command is run again.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Copy a directory with everything in it, as `ferry cp -a` does.
-    Cp(Copy),
+    /// Copy a directory, as `ferry cp` does: `ferry-mpi cp --help` lists its options.
+    #[command(disable_help_flag = true)]
+    Cp(Cp),
     /// Compare two directories, as `ferry verify` does: `ferry-mpi verify --help` lists its options.
     #[command(disable_help_flag = true)]
     Verify(Verify),
@@ -84,48 +85,30 @@ pub(crate) struct Sync {
     pub(crate) division: Division,
     #[command(flatten)]
     pub(crate) journaling: Journaling,
+    /// Print totals of all ranks at the end: text (to standard error) or json (to standard output).
+    #[arg(long, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "text",
+        value_parser = stats)]
+    pub(crate) stats: Option<Stats>,
     /// Options and operands of `ferry sync`.
     #[arg(value_name = "ARGUMENT", trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) arguments: Vec<OsString>,
 }
 
-/// Options of `cp`.
+/// Options of `cp`, which stand anywhere before `--`.
 #[derive(Debug, Args)]
-pub(crate) struct Copy {
-    /// Copy everything and keep all attributes; required, because other modes of cp are not supported.
-    #[arg(short, long)]
-    pub(crate) archive: bool,
-    /// Treat TARGET as the copy itself, even if it is an existing directory.
-    #[arg(short = 'T', long)]
-    pub(crate) no_target_directory: bool,
-    /// Make everything durable before it is noted as done.
-    #[arg(long)]
-    pub(crate) fsync: bool,
+pub(crate) struct Cp {
     #[command(flatten)]
     pub(crate) division: Division,
     #[command(flatten)]
     pub(crate) journaling: Journaling,
-    /// Print every two seconds what is done.
-    #[arg(long)]
-    pub(crate) progress: bool,
-    /// Print totals at the end.
-    #[arg(long)]
-    pub(crate) stats: bool,
-    /// The directory to copy.
-    pub(crate) source: PathBuf,
-    /// The copy, or an existing directory in which it is made.
-    pub(crate) target: PathBuf,
+    /// Options and operands of `ferry cp`.
+    #[arg(value_name = "ARGUMENT", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) arguments: Vec<OsString>,
 }
 
 impl Options {
     pub(crate) fn task(&self) -> &Command {
         &self.command
-    }
-
-    #[cfg(test)]
-    pub(crate) fn copy(&self) -> &Copy {
-        let Command::Cp(copy) = &self.command else { panic!("{:?}", self.command) };
-        copy
     }
 }
 
@@ -134,14 +117,43 @@ pub(crate) fn parse() -> Result<Options, clap::Error> {
     parse_words(std::env::args_os().collect())
 }
 
-fn parse_words(words: Vec<OsString>) -> Result<Options, clap::Error> {
+pub(crate) fn parse_words(words: Vec<OsString>) -> Result<Options, clap::Error> {
+    let words = if words.get(1).is_some_and(|word| word == "cp") { own_first(words) } else { words };
     let mut options = Options::try_parse_from(&words)?;
-    if let Command::Verify(Verify { arguments, .. }) | Command::Sync(Sync { arguments, .. }) =
-        &mut options.command
-    {
-        keep_separator(&words, arguments);
+    let (Command::Cp(Cp { arguments, .. })
+    | Command::Verify(Verify { arguments, .. })
+    | Command::Sync(Sync { arguments, .. })) = &mut options.command;
+    keep_separator(&words, arguments);
+    Ok(options)
+}
+
+/// Moves the options that `ferry cp` lacks before all others.
+fn own_first(words: Vec<OsString>) -> Vec<OsString> {
+    const VALUED: [&str; 4] = ["--stripe", "--range", "--lease", "--journal"];
+    let (mut own, mut others) = (Vec::new(), Vec::new());
+    let mut words = words.into_iter();
+    own.extend(words.by_ref().take(2));
+    while let Some(word) = words.next() {
+        let name = word.to_str().and_then(|text| text.split('=').next()).unwrap_or_default().to_owned();
+        if word == "--" {
+            others.push(word);
+            break;
+        }
+        if word == "--restart" {
+            own.push(word);
+        } else if VALUED.contains(&name.as_str()) {
+            let has_value = word.len() > name.len();
+            own.push(word);
+            if !has_value {
+                own.extend(words.next());
+            }
+        } else {
+            others.push(word);
+        }
     }
-    check(options)
+    own.extend(others);
+    own.extend(words);
+    own
 }
 
 /// Restores a `--` before the arguments of ferry's command: clap has removed it.
@@ -152,16 +164,13 @@ fn keep_separator(words: &[OsString], arguments: &mut Vec<OsString>) {
     }
 }
 
-fn check(options: Options) -> Result<Options, clap::Error> {
-    let is_supported = match &options.command {
-        Command::Cp(copy) => copy.archive,
-        Command::Verify(_) | Command::Sync(_) => true,
-    };
-    if is_supported {
-        return Ok(options);
+/// Reads the form of totals.
+fn stats(text: &str) -> Result<Stats, String> {
+    match text {
+        "text" => Ok(Stats::Text),
+        "json" => Ok(Stats::Json),
+        _ => Err("expected text or json".to_owned()),
     }
-    let why = "only `cp -a` is supported: add -a";
-    Err(Options::command().error(ErrorKind::MissingRequiredArgument, why))
 }
 
 /// Reads a size: a number with K, M, G or T for powers of 1024.
@@ -197,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_of_the_command_are_passed_on_as_they_are() {
+    fn arguments_of_sync_and_verify_are_passed_on_as_they_are() {
         let arguments = |words: &[&str]| match parse_words(words.iter().map(OsString::from).collect()) {
             Ok(Options {
                 command: Command::Sync(Sync { arguments, .. }) | Command::Verify(Verify { arguments, .. }),
@@ -218,10 +227,20 @@ mod tests {
     }
 
     #[test]
-    fn archive_is_required() {
-        let parse = |arguments: &[&str]| Options::try_parse_from(arguments).and_then(check);
-        assert!(parse(&["ferry-mpi", "cp", "a", "b"]).is_err());
-        let options = parse(&["ferry-mpi", "cp", "-aT", "a", "b"]).map_err(|error| error.to_string());
-        assert!(options.is_ok_and(|options| options.copy().no_target_directory));
+    fn own_options_of_a_copy_stand_anywhere_and_the_others_are_passed_on() {
+        let parse = |words: &[&str]| match parse_words(words.iter().map(OsString::from).collect()) {
+            Ok(Options { command: Command::Cp(copy) }) => copy,
+            other => panic!("{other:?}"),
+        };
+        let copy = parse(&["ferry-mpi", "cp", "-aT", "--lease", "5", "a", "--range=64K", "b", "--restart"]);
+        assert_eq!(copy.arguments, ["-aT", "a", "b"]);
+        assert_eq!((copy.division.lease, copy.division.range), (Some(5), Some(65_536)));
+        assert!(copy.journaling.restart);
+        assert_eq!(
+            parse(&["ferry-mpi", "cp", "-a", "--", "--lease", "b"]).arguments,
+            ["-a", "--", "--lease", "b"]
+        );
+        assert_eq!(parse(&["ferry-mpi", "cp", "--", "-a", "b"]).arguments, ["--", "-a", "b"]);
+        assert_eq!(parse(&["ferry-mpi", "cp", "--help"]).arguments, ["--help"]);
     }
 }

@@ -22,11 +22,13 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
 
 use ferry_cluster::{Grant, Next, Stop, Task, Text, ToCoordinator, ToRank, Totals, Walk, Work};
-use ferry_copy::{Copier, Failure, FailureKind, Listing, Pair, Progress, Settings, Start, Verb};
-use ferry_io::{Dir, Io, Name, Options, Paths, Queue, Scope, Semaphore, scope};
+use ferry_copy::{Copier, Failure, FailureKind, Listing, Pair, Progress, Start, Verb};
+use ferry_io::{Dir, Io, Name, Paths, Queue, Scope, Semaphore, scope};
 
 use crate::failures::{Collecting, Failures};
-use crate::setup::Setup;
+use crate::note::Sent;
+use crate::rules::Rules;
+use crate::setup::{CopyOptions, Setup, Task as JobTask, words};
 use crate::talk::{PAUSE, Talk};
 use way::Way;
 
@@ -35,13 +37,15 @@ const ATTEMPTS: u32 = 50;
 /// Time between them.
 const RETRY: Duration = Duration::from_millis(100);
 
-/// Settings of a copy.
-pub(crate) struct Here {
-    /// Set if what a lease has written is made durable before its report.
-    pub(crate) fsync: bool,
-    /// Inode numbers of SOURCE and TARGET on rank 0.
-    pub(crate) identity: (u64, u64),
-    pub(crate) workers: NonZeroUsize,
+/// Returns the options of this rank, the inode numbers of SOURCE and TARGET on rank 0, and true if failures are for a file, too.
+fn settle(setup: &Setup, workers: NonZeroUsize) -> Option<(Rules, (u64, u64), bool)> {
+    let JobTask::Copy { identity, options, .. } = &setup.task else { return None };
+    Some(match options {
+        CopyOptions::Sync { fsync } => (Rules::of_sync(*fsync, workers), *identity, false),
+        CopyOptions::Cp { arguments, records } => {
+            (Rules::of_cp(&words(arguments), setup, workers)?, *identity, *records)
+        }
+    })
 }
 
 /// Performs leases until the job ends.
@@ -50,18 +54,21 @@ pub(crate) struct Here {
 /// A message, if the job can't be begun here.
 pub(crate) fn run(
     setup: &Setup,
-    Here { fsync, identity, workers }: Here,
+    workers: NonZeroUsize,
     inbox: &Receiver<ToRank>,
-    outbox: &Sender<ToCoordinator>,
+    outbox: &Sender<Sent>,
 ) -> Result<(), String> {
-    let options = Options::with_workers(workers);
-    let ran = ferry_io::run(&options, async |io: Io| {
+    let settled = settle(setup, workers);
+    let (rules, identity, records) =
+        settled.ok_or("the options are not those of this version of ferry-mpi")?;
+    let ran = ferry_io::run(&rules.io, async |io: Io| {
         // Without handlers a signal kills the process.
         io.stop_on_signals().ok();
         let failures = Arc::new(Failures::default());
-        let settings = Settings { fsync, ..Settings::default() };
-        let observer = Arc::new(Collecting(Arc::clone(&failures)));
-        let copier = Copier::new(io.clone(), settings, Arc::new(Progress::default()), observer);
+        let explains_each = rules.options.explain && rules.options.verbose;
+        let observer = Collecting { failures: Arc::clone(&failures), explains_each, records };
+        let (options, progress) = (rules.options.clone(), Arc::new(Progress::default()));
+        let copier = Copier::with_options(io.clone(), options, progress, Arc::new(observer));
         let root = open(&io, &copier, setup, identity).await?;
         let (source, target) =
             copier.folders(&root).await.map_err(|kind| format!("cannot open the directories: {kind:?}"))?;
@@ -72,7 +79,7 @@ pub(crate) fn run(
             device,
             copier: &copier,
             setup,
-            fsync,
+            rules: &rules,
             way: Way::new(&copier, root, setup.keeps_existing()),
             talk: Talk::new(inbox, outbox),
             failures,
@@ -81,6 +88,7 @@ pub(crate) fn run(
             reported: Cell::default(),
             entries: Cell::new(0),
             directories: Cell::new(0),
+            made: Cell::new(0),
             kept: Cell::new(0),
             listing: RefCell::new(None),
         };
@@ -88,9 +96,13 @@ pub(crate) fn run(
         let Rank { way, failures, .. } = rank;
         way.end().await;
         copier.end().await;
+        // Nobody listens any more if the job has ended.
+        let note = failures.take_note();
+        if !note.is_empty() {
+            outbox.send(Sent::Note(Box::new(note))).ok();
+        }
         if let Some(stop) = stopped {
-            // Nobody listens any more if the job has ended.
-            outbox.send(ToCoordinator::Stopped(stop, failures.take())).ok();
+            outbox.send(ToCoordinator::Stopped(stop, failures.take()).into()).ok();
         }
         Ok(())
     });
@@ -134,7 +146,7 @@ struct Rank<'a> {
     target: Dir,
     /// Device of the source's top folder, as this machine numbers it.
     device: u64,
-    fsync: bool,
+    rules: &'a Rules,
     way: Way<'a>,
     talk: Talk<'a>,
     failures: Arc<Failures>,
@@ -148,6 +160,8 @@ struct Rank<'a> {
     entries: Cell<u64>,
     /// Folders entered since the last report.
     directories: Cell<u64>,
+    /// Those of them that were made.
+    made: Cell<u64>,
     /// Entries found complete since the last report.
     kept: Cell<u64>,
     /// The listing that goes on.
@@ -197,6 +211,7 @@ impl Rank<'_> {
             self.check()?;
             let report = walk.borrow_mut().report(self.take_totals(), self.failures.take());
             let ended = report.ended;
+            self.talk.note(self.failures.take_note());
             self.talk.report(report);
             while self.talk.is_awaited() {
                 self.talk.receive();
@@ -249,8 +264,8 @@ impl Rank<'_> {
         match task {
             Task::Folder { folder, path, .. } => self.enter(walk, folder, &path).await,
             Task::Continue { folder, path } => self.go_on(walk, folder, &path).await,
-            Task::Finish { folder, path } => {
-                self.finish(&path).await;
+            Task::Finish { folder, path, is_new } => {
+                self.finish(&path, is_new).await;
                 walk.borrow_mut().finished(folder);
             }
             Task::Work { index, work } => {
@@ -290,8 +305,8 @@ impl Rank<'_> {
             Work::Link { first_folder, first, folder, name } => {
                 self.link((&first_folder, &first), (&folder, &name)).await
             }
-            Work::Finish { path } => {
-                self.finish(&path).await;
+            Work::Finish { path, is_new } => {
+                self.finish(&path, is_new).await;
                 true
             }
         })
@@ -303,8 +318,8 @@ impl Rank<'_> {
         walk.borrow_mut().spend(0, now - self.spent.replace(now));
     }
 
-    /// Sets the attributes of a folder in which everything is done.
-    async fn finish(&self, path: &Text) {
+    /// Sets the attributes of a folder in which everything is done; `is_new` if a rank is known to have made it.
+    async fn finish(&self, path: &Text, is_new: bool) {
         let clear = async |pair: &Pair| {
             if self.setup.is_resumed
                 && !pair.is_new()
@@ -313,12 +328,12 @@ impl Rank<'_> {
                 self.fail_folder(path, kind);
             }
         };
-        self.way.finish(path, clear).await;
+        self.way.finish(path, is_new, clear).await;
     }
 
     /// Makes what the lease has written durable, if that is requested. A failure ends the job, and the lease is repeated.
     async fn sync(&self) -> Result<(), Stop> {
-        if !self.fsync {
+        if !self.rules.options.fsync {
             return Ok(());
         }
         let synced = ferry_io::protect(self.target.sync_filesystem()).await;
@@ -344,6 +359,7 @@ impl Rank<'_> {
         Totals {
             entries: self.entries.take(),
             directories: self.directories.take(),
+            made: self.made.take(),
             kept: self.kept.take(),
             files: total.files - before.files,
             symlinks: total.symlinks - before.symlinks,

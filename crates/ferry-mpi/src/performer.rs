@@ -6,18 +6,19 @@ use std::sync::mpsc;
 
 use ferry_cluster::{Stop, ToCoordinator, ToRank};
 
+use crate::note::Sent;
 use crate::setup::{Setup, Task};
 use crate::{compare, perform};
 
 /// The thread that performs this process's leases.
 pub(crate) struct Performer {
     to: mpsc::Sender<ToRank>,
-    from: mpsc::Receiver<ToCoordinator>,
+    from: mpsc::Receiver<Sent>,
 }
 
 /// What a performer has said.
 pub(crate) enum Said {
-    Message(ToCoordinator),
+    Message(Sent),
     Nothing,
     /// It has ended, and will say nothing more.
     Ended,
@@ -30,10 +31,7 @@ impl Performer {
         let (outbox, from) = mpsc::channel();
         std::thread::spawn(move || {
             let run = AssertUnwindSafe(|| match &setup.task {
-                Task::Copy { fsync, identity, .. } => {
-                    let here = perform::Here { fsync: *fsync, identity: *identity, workers };
-                    perform::run(&setup, here, &inbox, &outbox)
-                }
+                Task::Copy { .. } => perform::run(&setup, workers, &inbox, &outbox),
                 Task::Compare(options) => compare::run(&setup, options, &inbox, &outbox),
             });
             let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
@@ -44,7 +42,7 @@ impl Performer {
             };
             // Nobody listens any more if the job has ended.
             let why = format!("on {}: {why}", host.trim_end());
-            outbox.send(ToCoordinator::Stopped(Stop::Failed, vec![why])).ok();
+            outbox.send(ToCoordinator::Stopped(Stop::Failed, vec![why]).into()).ok();
         });
         Self { to, from }
     }

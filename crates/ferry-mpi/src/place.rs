@@ -1,11 +1,13 @@
-//! Where the copy goes: cp's rule for an existing target, and where its journal is.
+//! A copy's paths: its target, which an interrupted job may have made, and its journal.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use ferry_copy::Preserve;
+
 use crate::failures::cannot;
-use crate::options::Copy;
-use crate::setup::{Existing, text};
+use crate::options::{Division, Journaling};
+use crate::setup::{CopyOptions, Existing, text};
 
 /// Paths of a job, absolute.
 #[derive(Debug, PartialEq, Eq)]
@@ -15,25 +17,43 @@ pub(crate) struct Place {
     pub(crate) journal: PathBuf,
 }
 
+/// A copy to be made, with paths as the user gave them.
+#[derive(Debug)]
+pub(crate) struct Copy {
+    pub(crate) source: PathBuf,
+    pub(crate) target: PathBuf,
+    /// The directory in which the copy is made, if it may be the copy of an interrupted job.
+    pub(crate) inside: Option<PathBuf>,
+    /// Set if the source may be a symbolic link.
+    pub(crate) follows: bool,
+    pub(crate) existing: Existing,
+    pub(crate) division: Division,
+    pub(crate) journaling: Journaling,
+    pub(crate) options: CopyOptions,
+    /// Attributes that are kept.
+    pub(crate) preserve: Preserve,
+    /// Set if the journal is made durable line by line.
+    pub(crate) fsync: bool,
+    pub(crate) progress: bool,
+}
+
 /// Finds the copy's place.
 ///
 /// # Errors
 /// A message for the user.
-pub(crate) fn find(options: &Copy) -> Result<Place, String> {
-    let source = absolute(&options.source)?;
-    let is_folder = fs::symlink_metadata(&source).map_err(cannot("stat", &source))?.is_dir();
-    if !is_folder {
-        return Err(format!("'{}' is not a directory: copy it by `ferry cp -a`", source.display()));
+pub(crate) fn find(copy: &Copy) -> Result<Place, String> {
+    let source = absolute(&copy.source)?;
+    let found = if copy.follows { fs::metadata(&source) } else { fs::symlink_metadata(&source) };
+    if !found.map_err(cannot("stat", &source))?.is_dir() {
+        return Err(format!("'{}' is not a directory: copy it by `ferry cp`", source.display()));
     }
-    let given = absolute(&options.target)?;
-    let inner = source.file_name().map(|name| given.join(name));
-    let is_copy_itself = options.no_target_directory || !given.is_dir() || is_begun(&given, options);
-    let target = match inner {
-        Some(inner) if !is_copy_itself => inner,
-        Some(_) | None => given,
+    let begun = copy.inside.as_deref().map(absolute).transpose()?.filter(|inside| is_begun(inside, copy));
+    let target = match begun {
+        Some(begun) => begun,
+        None => absolute(&copy.target)?,
     };
     refuse_overlap(&source, &target)?;
-    let journal = match &options.journaling.journal {
+    let journal = match &copy.journaling.journal {
         Some(journal) => absolute(journal)?,
         None => beside(&target).ok_or_else(|| format!("'{}' has no name", target.display()))?,
     };
@@ -41,8 +61,8 @@ pub(crate) fn find(options: &Copy) -> Result<Place, String> {
 }
 
 /// Returns true if an interrupted job has made this copy: then it exists, and is the target all the same.
-fn is_begun(target: &Path, options: &Copy) -> bool {
-    let journal = options.journaling.journal.clone().or_else(|| beside(target));
+fn is_begun(target: &Path, copy: &Copy) -> bool {
+    let journal = copy.journaling.journal.clone().or_else(|| beside(target));
     let header = journal.and_then(|journal| crate::journal::header(&journal));
     let task = Existing::Replaced.task().as_bytes();
     header.is_some_and(|header| header.target == text(target) && header.task.as_bytes() == task)
@@ -74,19 +94,11 @@ fn refuse_overlap(source: &Path, target: &Path) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    use std::ffi::OsString;
-
-    use clap::Parser as _;
-
     use super::*;
     use crate::journal::Journal;
-    use crate::options::Options;
 
     fn place(flags: &str, source: &Path, target: &Path) -> Result<Place, String> {
-        let words = ["ferry-mpi", "cp", flags].map(OsString::from);
-        let paths = [source.into(), target.into()];
-        let options = Options::try_parse_from(words.into_iter().chain(paths)).unwrap();
-        find(options.copy())
+        find(&crate::root::of_words(&[flags, source.to_str().unwrap(), target.to_str().unwrap()]))
     }
 
     #[test]

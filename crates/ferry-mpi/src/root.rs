@@ -5,14 +5,18 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use ferry::job::{CpCopies, NoCopy};
 use ferry_cluster::{Coordinator, Header, Line, Settings, Stop, Totals};
+use ferry_copy::{Copied, Dereference, Preserve};
 
 use crate::failures::{cannot, complain};
 use crate::job::{Ended, Job};
 use crate::journal::Journal;
-use crate::options::Copy;
-use crate::place::{self, Place};
-use crate::setup::{Existing, Setup, Task, text};
+use crate::note::Notes;
+use crate::options::Cp;
+use crate::place::{self, Copy, Place};
+use crate::setup::{CopyOptions, Existing, Setup, Task, text};
+use crate::stats::{self, Shown};
 use crate::wire::Wire;
 
 /// Time between two lines of progress.
@@ -20,11 +24,35 @@ const TICK: Duration = Duration::from_secs(2);
 /// A smaller preferred size of a filesystem is no stripe.
 const LEAST_STRIPE: u64 = 64 << 10;
 
-/// Copies, and reports the result.
-pub(crate) fn run(wire: &mut Wire, copy: &Copy) -> ExitCode {
+/// Copies as `ferry cp` does, and reports the result.
+pub(crate) fn run(wire: &mut Wire, cp: &Cp) -> ExitCode {
+    let begun = Instant::now();
+    let refused = |wire: &mut Wire, why: &str| {
+        complain(why);
+        wire.send_setup(None);
+        ExitCode::FAILURE
+    };
+    let copies = match ferry::job::cp_copies(&cp.arguments) {
+        Ok(copies) => copies,
+        Err(NoCopy::Refused(why)) => return refused(wire, &why),
+        Err(NoCopy::Printed(code)) => {
+            wire.send_setup(None);
+            return code;
+        }
+    };
+    let named = [copies.source.clone(), copies.target.clone()];
+    let errors = copies.errors.as_deref().map(|path| ferry::job::open_errors(path, &named)).transpose();
+    let notes = match errors {
+        Ok(errors) => Notes::with_errors(errors),
+        Err(why) => return refused(wire, &why),
+    };
+    copies.warnings.iter().for_each(|warning| complain(warning));
+    let (stats, verbose) = (copies.stats, copies.options.verbose);
+    let copy = of_cp(cp, copies);
     let mut hear = |message: String| complain(&message);
-    match perform(wire, copy, Existing::Replaced, &mut hear) {
-        Ok(ended) => end(ended, copy.stats),
+    let ranks = wire.ranks();
+    match perform(wire, &copy, (notes, verbose), &mut hear) {
+        Ok(ended) => end(ended, stats.map(|stats| Shown { stats, ranks, took: begun.elapsed() })),
         Err(why) => {
             complain(&why);
             ExitCode::FAILURE
@@ -32,18 +60,47 @@ pub(crate) fn run(wire: &mut Wire, copy: &Copy) -> ExitCode {
     }
 }
 
-/// Copies. `hear` gets the messages of failures.
+/// Returns the copy that `ferry cp` would make.
+fn of_cp(cp: &Cp, copies: CpCopies) -> Copy {
+    let CpCopies { source, target, inside, options, progress, errors, .. } = copies;
+    let arguments = cp.arguments.iter().map(text).collect();
+    Copy {
+        source,
+        target,
+        inside,
+        follows: options.dereference != Dereference::Never,
+        existing: Existing::Replaced,
+        division: cp.division.clone(),
+        journaling: cp.journaling.clone(),
+        options: CopyOptions::Cp { arguments, records: errors.is_some() },
+        preserve: options.preserve,
+        fsync: options.fsync,
+        progress,
+    }
+}
+
+/// Copies. `hear` gets the messages of failures. `verbose` is set if a new target is printed.
 ///
 /// # Errors
 /// A message for the user, if nothing was begun.
 pub(crate) fn perform(
     wire: &mut Wire,
     copy: &Copy,
-    existing: Existing,
+    (mut notes, verbose): (Notes, bool),
     hear: &mut dyn FnMut(String),
 ) -> Result<Ended, String> {
-    let begun = begin(copy, existing, wire.ranks());
+    let begun = begin(copy, wire.ranks());
     let (setup, coordinator, journal) = begun.inspect_err(|_| wire.send_setup(None))?;
+    if verbose && setup.is_new {
+        let (source, target) = (&setup.source(), &setup.target());
+        notes.print(&ferry::job::copied_line(&Copied {
+            source,
+            target,
+            backup: None,
+            means: None,
+            is_way: false,
+        }));
+    }
     let mut shown = Instant::now();
     let tick = |coordinator: &Coordinator| {
         if copy.progress && shown.elapsed() >= TICK {
@@ -52,15 +109,15 @@ pub(crate) fn perform(
         }
         None
     };
-    Ok(Job::start(wire, setup, coordinator, Some(journal), hear).run(tick))
+    Ok(Job::start(wire, setup, coordinator, (Some(journal), notes), hear).run(tick))
 }
 
 /// Finds the copy's place, and opens its journal.
-fn begin(copy: &Copy, existing: Existing, ranks: u32) -> Result<(Setup, Coordinator, Journal), String> {
-    let Place { source, target, journal } = place::find(copy)?;
+fn begin(copy: &Copy, ranks: u32) -> Result<(Setup, Coordinator, Journal), String> {
+    let (Place { source, target, journal }, existing) = (place::find(copy)?, copy.existing);
     let root = fs::metadata(&source).map_err(cannot("stat", &source))?;
     let found = Journal::open(&journal, copy.journaling.restart, copy.fsync)?;
-    let is_new = make(&target)?;
+    let is_new = make(&target, first_mode(copy.preserve, root.mode()))?;
     let identity = (root.ino(), fs::metadata(&target).map_err(cannot("stat", &target))?.ino());
     let (mut journal, header) = (found.journal, found.header);
     let is_resumed = header.is_some();
@@ -101,15 +158,26 @@ fn begin(copy: &Copy, existing: Existing, ranks: u32) -> Result<(Setup, Coordina
         journal.add(&Line::Resumed)?;
     }
     coordinator.begin();
-    let task = Task::Copy { fsync: copy.fsync, existing, identity };
+    let task = Task::Copy { existing, identity, options: copy.options.clone() };
     let mut setup = Setup::new(&source, &target, task, settings);
     (setup.is_resumed, setup.is_new) = (is_resumed, is_new && !is_resumed);
     Ok((setup, coordinator, journal))
 }
 
-/// Makes the target, if it is missing. Nobody else may enter it before it has its attributes.
-fn make(target: &std::path::Path) -> Result<bool, String> {
-    match fs::DirBuilder::new().mode(0o700).create(target) {
+/// Returns the mode that the target is made with. The ranks set the rest at the end.
+fn first_mode(preserve: Preserve, source: u32) -> u32 {
+    if preserve.mode || preserve.ownership {
+        0o700
+    } else if preserve.refuse_mode {
+        0o755 | source & 0o1000
+    } else {
+        0o700 | source & 0o1755
+    }
+}
+
+/// Makes the target, if it is missing. Nobody else may write to it before it has its attributes.
+fn make(target: &std::path::Path, mode: u32) -> Result<bool, String> {
+    match fs::DirBuilder::new().mode(mode).create(target) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
             let found = fs::symlink_metadata(target).map_err(cannot("stat", target))?;
@@ -142,10 +210,14 @@ fn show(coordinator: &Coordinator) {
 }
 
 /// Reports the end.
-pub(crate) fn end(ended: Ended, stats: bool) -> ExitCode {
-    let Ended { totals, stopped, journal } = ended;
-    if stats {
-        print_totals(&totals);
+pub(crate) fn end(ended: Ended, shown: Option<Shown>) -> ExitCode {
+    let Ended { totals, stopped, journal, notes } = ended;
+    let unwritten = notes.end();
+    if let Some(shown) = shown {
+        stats::print(&totals, &shown);
+    }
+    if let Some(error) = &unwritten {
+        complain(&format!("cannot write all output: {error}"));
     }
     match stopped {
         None => {
@@ -157,7 +229,7 @@ pub(crate) fn end(ended: Ended, stats: bool) -> ExitCode {
                 complain(&format!("{} paths failed", totals.failed));
                 return ExitCode::FAILURE;
             }
-            ExitCode::SUCCESS
+            if unwritten.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
         }
         Some(Stop::Interrupted) => {
             complain("interrupted; the same command goes on");
@@ -174,17 +246,17 @@ pub(crate) fn end(ended: Ended, stats: bool) -> ExitCode {
     }
 }
 
-fn print_totals(totals: &Totals) {
-    let Totals { entries, files, directories, symlinks, hard_links, specials, kept, bytes, failed } = totals;
-    eprintln!("entries       {entries:>16}");
-    eprintln!("files         {files:>16}");
-    eprintln!("directories   {directories:>16}");
-    eprintln!("symlinks      {symlinks:>16}");
-    eprintln!("hard links    {hard_links:>16}");
-    eprintln!("special files {specials:>16}");
-    eprintln!("kept          {kept:>16}");
-    eprintln!("bytes         {bytes:>16}");
-    eprintln!("failed        {failed:>16}");
+/// Returns the copy of these arguments of `cp`.
+#[cfg(test)]
+pub(crate) fn of_words(words: &[&str]) -> Copy {
+    let words = ["ferry-mpi", "cp"].iter().chain(words).map(std::ffi::OsString::from).collect();
+    match crate::options::parse_words(words).map(|options| options.command) {
+        Ok(crate::options::Command::Cp(cp)) => {
+            let copies = ferry::job::cp_copies(&cp.arguments);
+            of_cp(&cp, copies.unwrap_or_else(|refused| panic!("{refused:?}")))
+        }
+        other => panic!("{other:?}"),
+    }
 }
 
 #[cfg(test)]
@@ -193,29 +265,20 @@ mod tests {
 
     #[test]
     fn a_range_that_was_asked_for_is_the_only_size() {
-        let place = tempfile::tempdir().map_err(|error| error.to_string());
-        let place = place.unwrap();
-        let copy = |arguments: &[&str]| {
-            let all = [&["ferry-mpi", "cp", "-a", "a", "b"], arguments].concat();
-            <crate::options::Options as clap::Parser>::try_parse_from(all)
-                .map_err(|error| error.to_string())
-                .unwrap()
-        };
-        let options = copy(&["--range", "64K"]);
-        let settings = settings(options.copy(), 4, place.path()).unwrap();
+        let place = tempfile::tempdir().unwrap();
+        let copy = of_words(&["-aT", "/", place.path().to_str().unwrap(), "--range", "64K"]);
+        let settings = settings(&copy, 4, place.path()).unwrap();
         assert_eq!((settings.range(1 << 20), settings.range(1 << 30)), (65_536, 65_536));
         assert_eq!(settings.large(), 131_072);
     }
 
     #[test]
     fn a_target_that_was_removed_is_not_the_one_of_the_journal() {
-        let place = tempfile::tempdir().map_err(|error| error.to_string()).unwrap();
+        let place = tempfile::tempdir().unwrap();
         let (source, target) = (place.path().join("source"), place.path().join("target"));
         fs::create_dir(&source).unwrap();
-        let arguments = ["ferry-mpi", "cp", "-aT"].map(std::ffi::OsString::from);
-        let arguments = arguments.into_iter().chain([source.into(), target.clone().into()]);
-        let options = <crate::options::Options as clap::Parser>::try_parse_from(arguments).unwrap();
-        let begun = || begin(options.copy(), Existing::Replaced, 2).map(|(setup, ..)| setup.is_resumed);
+        let copy = of_words(&["-aT", source.to_str().unwrap(), target.to_str().unwrap()]);
+        let begun = || begin(&copy, 2).map(|(setup, ..)| setup.is_resumed);
         assert_eq!(begun(), Ok(false));
         assert_eq!(begun(), Ok(true));
         fs::remove_dir(&target).unwrap();
@@ -226,21 +289,20 @@ mod tests {
 
     #[test]
     fn another_copy_does_not_go_on_with_a_journal() {
-        let place = tempfile::tempdir().map_err(|error| error.to_string()).unwrap();
+        let place = tempfile::tempdir().unwrap();
         let path = |name: &str| place.path().join(name);
         for source in ["one", "other"] {
             fs::create_dir(path(source)).unwrap();
         }
         let copy = |source: &str, more: &[&str]| {
-            let arguments = ["ferry-mpi", "cp", "-aT"].iter().chain(more).map(std::ffi::OsString::from);
-            let arguments = arguments.chain([path(source).into(), path("target").into()]);
-            <crate::options::Options as clap::Parser>::try_parse_from(arguments).unwrap()
+            let (source, target) = (path(source), path("target"));
+            of_words(&[&["-aT", source.to_str().unwrap(), target.to_str().unwrap()], more].concat())
         };
-        let begun = |source: &str, more: &[&str]| {
-            begin(copy(source, more).copy(), Existing::Replaced, 2).map(|(setup, ..)| setup.is_resumed)
-        };
+        let begun =
+            |source: &str, more: &[&str]| begin(&copy(source, more), 2).map(|(setup, ..)| setup.is_resumed);
         assert_eq!(begun("one", &[]), Ok(false));
-        let sync = begin(copy("one", &[]).copy(), Existing::Kept, 2).map(|(setup, ..)| setup.is_resumed);
+        let sync = Copy { existing: Existing::Kept, ..copy("one", &[]) };
+        let sync = begin(&sync, 2).map(|(setup, ..)| setup.is_resumed);
         assert!(sync.is_err_and(|why| why.contains("another job")), "a sync finds less done than a copy");
         assert!(begun("other", &[]).is_err_and(|why| why.contains("another job")));
         assert_eq!(begun("other", &["--restart"]), Ok(false));

@@ -1,6 +1,6 @@
 //! The job as rank 0 tells it to the others before it begins.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -17,13 +17,21 @@ pub(crate) const MARK: &[u8] = b".ferry-is-trash";
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Task {
     Copy {
-        /// Set if what a lease has written is made durable before its report.
-        fsync: bool,
         existing: Existing,
         /// Inode numbers of the source folder and of the target folder.
         identity: (u64, u64),
+        options: CopyOptions,
     },
     Compare(Options),
+}
+
+/// Options of a copy, as each rank reads them.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) enum CopyOptions {
+    /// Arguments of `ferry cp`; `records` is set if rank 0 writes failures to a file.
+    Cp { arguments: Vec<Text>, records: bool },
+    /// Everything is kept, as by `cp -a`. `fsync` is set if what a lease has written is made durable before its report.
+    Sync { fsync: bool },
 }
 
 /// Fate of existing entries of a target.
@@ -100,9 +108,14 @@ impl Setup {
     }
 }
 
-/// Returns a path as text.
-pub(crate) fn text(path: &Path) -> Text {
-    Text::from(path.as_os_str().as_bytes())
+/// Returns a path or an argument as text.
+pub(crate) fn text(path: impl AsRef<OsStr>) -> Text {
+    Text::from(path.as_ref().as_bytes())
+}
+
+/// Returns the arguments that were passed as text.
+pub(crate) fn words(arguments: &[Text]) -> Vec<OsString> {
+    arguments.iter().map(|word| OsStr::from_bytes(word.as_bytes()).to_owned()).collect()
 }
 
 fn path(text: &Text) -> PathBuf {

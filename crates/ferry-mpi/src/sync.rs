@@ -4,17 +4,21 @@
 //! deletion is decided by `ferry sync` alone, and the messages and the exit code are its own.
 
 use std::collections::VecDeque;
-use std::ffi::OsString;
 use std::process::ExitCode;
+use std::time::Instant;
 
 use ferry::job::SyncCopies;
 use ferry_cluster::{Stop, Totals};
+use ferry_copy::Preserve;
 
 use crate::failures::complain;
 use crate::job::Ended;
-use crate::options::{Copy, Sync};
+use crate::note::Notes;
+use crate::options::Sync;
+use crate::place::Copy;
 use crate::root;
-use crate::setup::Existing;
+use crate::setup::{CopyOptions, Existing};
+use crate::stats::{self, Shown};
 use crate::wire::Wire;
 
 /// Messages kept to explain why the first part has stopped. `ferry sync` repeats failures that remain.
@@ -25,14 +29,17 @@ const MOST_DELETED: &str = "--max-delete=1000";
 
 /// Runs the sync.
 pub(crate) fn run(wire: &mut Wire, options: &Sync) -> ExitCode {
-    let mut words: Vec<OsString> = ["ferry", "sync"].map(OsString::from).into();
+    let begun = Instant::now();
+    let mut arguments = Vec::new();
+    let mut totals = Totals::default();
     match ferry::job::sync_copies(&options.arguments) {
         Ok(copies) => {
             if copies.counts_entries {
-                words.push(MOST_DELETED.into());
+                arguments.push(MOST_DELETED.into());
             }
-            if let Some(code) = copy(wire, options, copies) {
-                return code;
+            match copy(wire, options, copies) {
+                Ok(copied) => totals = copied,
+                Err(code) => return code,
             }
         }
         Err(Some(option)) => {
@@ -42,44 +49,58 @@ pub(crate) fn run(wire: &mut Wire, options: &Sync) -> ExitCode {
         // `ferry sync` reports what is wrong.
         Err(None) => wire.send_setup(None),
     }
-    ferry::run(&[words, options.arguments.clone()].concat())
+    arguments.extend(options.arguments.iter().cloned());
+    let (done, code) = ferry::job::sync_counted(&arguments);
+    if let (Some(done), Some(stats)) = (done, options.stats) {
+        stats::print_sync(&totals, &done, &Shown { stats, ranks: wire.ranks(), took: begun.elapsed() });
+    }
+    code
 }
 
-/// Copies what the target lacks. Returns the exit code if the sync ends with it.
-fn copy(wire: &mut Wire, options: &Sync, copies: SyncCopies) -> Option<ExitCode> {
-    let SyncCopies { source, target, fsync, .. } = copies;
+/// Copies what the target lacks. Returns the totals, or the exit code if the sync ends with it.
+fn copy(wire: &mut Wire, options: &Sync, copies: SyncCopies) -> Result<Totals, ExitCode> {
+    let SyncCopies { source, target, fsync, progress, .. } = copies;
     let copy = Copy {
-        archive: true,
-        no_target_directory: true,
-        fsync,
-        division: options.division.clone(),
-        journaling: options.journaling.clone(),
-        progress: false,
-        stats: false,
         source,
         target,
+        inside: None,
+        follows: false,
+        existing: Existing::Kept,
+        division: options.division.clone(),
+        journaling: options.journaling.clone(),
+        options: CopyOptions::Sync { fsync },
+        preserve: Preserve { mode: true, ..Preserve::default() },
+        fsync,
+        progress,
     };
     let mut last = VecDeque::new();
     let mut hear = |message: String| {
         last.truncate(MESSAGES - 1);
         last.push_front(message);
     };
-    let Ended { totals, stopped, journal } = match root::perform(wire, &copy, Existing::Kept, &mut hear) {
+    let ended = root::perform(wire, &copy, (Notes::default(), false), &mut hear);
+    let Ended { totals, stopped, journal, notes } = match ended {
         Ok(ended) => ended,
         Err(why) => {
             complain(&why);
-            return Some(ExitCode::FAILURE);
+            return Err(ExitCode::FAILURE);
         }
     };
     match stopped {
         None => {
             report(&totals, wire.ranks());
             let removed = journal.map_or(Ok(()), |journal| journal.remove());
-            removed.map_err(|why| complain(&why)).err().map(|()| ExitCode::FAILURE)
+            match removed {
+                Ok(()) => Ok(totals),
+                Err(why) => {
+                    complain(&why);
+                    Err(ExitCode::FAILURE)
+                }
+            }
         }
         Some(Stop::Interrupted | Stop::NoSpace | Stop::Failed) => {
             last.into_iter().rev().for_each(|message| complain(&message));
-            Some(root::end(Ended { totals, stopped, journal }, false))
+            Err(root::end(Ended { totals, stopped, journal, notes }, None))
         }
     }
 }

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use ferry_cluster::{Leases, Next, Report, Stop, ToCoordinator, ToRank};
 
+use crate::note::{Note, Sent};
+
 /// Time between two looks at messages, while there are none.
 pub(crate) const PAUSE: Duration = Duration::from_micros(200);
 
@@ -13,11 +15,11 @@ pub(crate) const PAUSE: Duration = Duration::from_micros(200);
 pub(crate) struct Talk<'a> {
     leases: RefCell<Leases>,
     inbox: &'a Receiver<ToRank>,
-    outbox: &'a Sender<ToCoordinator>,
+    outbox: &'a Sender<Sent>,
 }
 
 impl<'a> Talk<'a> {
-    pub(crate) fn new(inbox: &'a Receiver<ToRank>, outbox: &'a Sender<ToCoordinator>) -> Self {
+    pub(crate) fn new(inbox: &'a Receiver<ToRank>, outbox: &'a Sender<Sent>) -> Self {
         Self { leases: RefCell::default(), inbox, outbox }
     }
 
@@ -45,7 +47,7 @@ impl<'a> Talk<'a> {
 
     fn send(&self, message: ToCoordinator) {
         // The main thread has ended: the next look at the inbox shows that, too.
-        self.outbox.send(message).ok();
+        self.outbox.send(message.into()).ok();
     }
 
     /// Returns what a rank that performs no lease does next.
@@ -67,6 +69,13 @@ impl<'a> Talk<'a> {
     pub(crate) fn report(&self, report: Report) {
         self.leases.borrow_mut().report(report.lease, report.ended);
         self.send(ToCoordinator::Report(Box::new(report)));
+    }
+
+    /// Sends notes, if there are any.
+    pub(crate) fn note(&self, note: Note) {
+        if !note.is_empty() {
+            self.outbox.send(Sent::Note(Box::new(note))).ok();
+        }
     }
 
     /// Returns true while the last report is not answered.

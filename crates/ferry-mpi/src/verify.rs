@@ -12,6 +12,7 @@ use ferry_tree::compare::{self, Difference, Joined, Observer, Options, Pieces, P
 use crate::compare::Heard;
 use crate::failures::complain;
 use crate::job::{Ended, Job};
+use crate::note::Notes;
 use crate::options::Verify;
 use crate::setup::{Setup, Task};
 use crate::wire::Wire;
@@ -88,7 +89,7 @@ impl Told<'_> {
         let (source, target) = (here.join(roots.0), here.join(roots.1));
         let setup = Setup::new(&source, &target, Task::Compare(options.clone()), settings);
         let mut hear = |message: String| self.hear(&message);
-        let job = Job::start(wire, setup, coordinator, None, &mut hear);
+        let job = Job::start(wire, setup, coordinator, (None, Notes::default()), &mut hear);
         let stop = |_: &Coordinator| self.progress.is_stopped().then_some(Stop::Interrupted);
         let Ended { stopped, .. } = job.run(stop);
         let mut joined = self.joined.into_inner();

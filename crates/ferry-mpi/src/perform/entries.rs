@@ -76,10 +76,16 @@ impl Rank<'_> {
         };
         let entries = self.read(&mut listing, path, WHOLE).await;
         let is_whole = listing.is_over() || entries.len() < WHOLE;
+        if pair.is_new() && self.rules.notes_made() {
+            walk.borrow_mut().note_made(folder);
+        }
         if !is_whole && !walk.borrow_mut().keeps_listing(folder) {
             return;
         }
         self.count_folder();
+        if pair.is_new() {
+            self.made.set(self.made.get() + 1);
+        }
         let found = self.copy_entries(walk, folder, &pair, entries).await;
         if !is_whole {
             self.listing.replace(Some(listing));
@@ -201,11 +207,7 @@ impl Rank<'_> {
 
     /// Returns true for files that are not copied where they are found: large ones, and those with several names.
     fn is_left(&self, stat: &Stat) -> bool {
-        stat.kind != FileKind::Directory && stat.links > 1 || self.is_large(stat)
-    }
-
-    fn is_large(&self, stat: &Stat) -> bool {
-        stat.kind == FileKind::Regular && stat.size >= self.setup.settings.large()
+        self.rules.is_left(stat, self.setup.settings.large())
     }
 
     /// Notes an entry that was left.
@@ -219,20 +221,27 @@ impl Rank<'_> {
         let version = version(stat);
         if stat.kind == FileKind::Directory {
             found.folders.push(text(name));
-        } else if stat.links > 1 {
-            if self.setup.leaves_linked() {
+        } else if self.rules.is_linked(stat) {
+            let stays = self.setup.leaves_linked()
+                || self.rules.keeps_existing() && self.copier.look(pair, name).await?.1.is_some();
+            if stays {
                 return Ok(());
             }
             // Its owner copies it whole: no rank has made the part that ranges need.
             // Machines number the device of a network filesystem as they like.
             let device = if stat.device == self.device { 0 } else { stat.device };
             found.linked.push((text(name), (device, stat.inode), stat.links, None));
+        } else if self.rules.by_rules
+            && let (_, Some(target)) = self.copier.look(pair, name).await?
+        {
+            // By its rules `ferry cp` may keep it, or give the copy some of its attributes.
+            self.copy_over(pair, name, stat, Some(&target)).await?;
         } else if self.setup.compares() && self.is_kept(pair, name, stat).await? {
             self.kept.set(self.kept.get() + 1);
         } else {
             // No other rank knows of the file yet.
             let part = part(name.as_bytes(), version).ok_or(FailureKind::Changed)?;
-            self.copier.begin_ranges(pair, &part).await?;
+            self.copier.begin_ranges_of(pair, &part, stat).await?;
             found.large.push((text(name), version));
         }
         Ok(())
@@ -265,7 +274,15 @@ impl Rank<'_> {
 
     async fn copy_one(&self, pair: &Pair, name: &Name) -> Result<Option<Stat>, FailureKind> {
         let (source, target) = self.copier.look(pair, name).await?;
-        let source = source.ok_or(FailureKind::Changed)?;
+        let Some(source) = source else {
+            // `ferry cp` reports a symbolic link that it can't follow.
+            let copied = if self.rules.by_rules {
+                self.copier.copy_by_rules(pair, name).await
+            } else {
+                Err(FailureKind::Changed)
+            };
+            return copied.map(|()| None);
+        };
         if source.kind == FileKind::Directory || self.is_left(&source) {
             return Ok(Some(source));
         }
@@ -280,12 +297,18 @@ impl Rank<'_> {
         source: &Stat,
         target: Option<&Stat>,
     ) -> Result<(), FailureKind> {
+        let is_done = |target: &Stat| self.setup.is_resumed && is_complete(source, target);
         match target {
+            Some(target) if self.rules.by_rules && self.rules.keeps_times() && is_done(target) => {
+                self.kept.set(self.kept.get() + 1);
+                Ok(())
+            }
+            _ if self.rules.by_rules => self.copier.copy_by_rules(pair, name).await,
             Some(_) if self.setup.keeps_existing() => {
                 self.kept.set(self.kept.get() + 1);
                 Ok(())
             }
-            Some(target) if self.setup.is_resumed && is_complete(source, target) => {
+            Some(target) if is_done(target) => {
                 self.kept.set(self.kept.get() + 1);
                 let differs = (target.mode, target.uid, target.gid) != (source.mode, source.uid, source.gid);
                 // A file that was killed before it got its last attributes has this mode.

@@ -8,7 +8,7 @@ use ferry_io::{Name, Stat};
 
 use super::Rank;
 use super::entries::{part, version};
-use super::way::Visit;
+use super::way::{Visit, may_hold};
 
 /// A large file, found again.
 struct Looked<'a> {
@@ -38,15 +38,24 @@ impl Rank<'_> {
         }
     }
 
-    fn is_done(&self, looked: &Looked<'_>) -> bool {
-        let is_kept = |target: &Stat| self.setup.keeps_existing() || is_complete(&looked.source, target);
-        self.setup.compares() && looked.target.as_ref().is_some_and(is_kept)
+    /// Returns true if the file has its name: an interrupted job has given it to its copy, or the existing target stays.
+    async fn is_done(&self, looked: &Looked<'_>) -> bool {
+        let Some(target) = &looked.target else { return false };
+        if self.setup.keeps_existing() || self.rules.keeps_existing() {
+            return true;
+        }
+        if !self.setup.is_resumed || self.rules.keeps_times() {
+            return self.setup.is_resumed && is_complete(&looked.source, target);
+        }
+        // Its time says nothing. The part is missing once it has the name.
+        let Ok((_, folder)) = self.copier.folders(&looked.pair).await else { return false };
+        target.size == looked.source.size && !may_hold(&folder, &looked.part).await
     }
 
     /// Copies a range.
     pub(super) async fn copy_range(&self, file: &LargeFile, range: Range<u64>) -> bool {
         let Some(looked) = self.look(file).await else { return false };
-        if self.is_done(&looked) {
+        if self.is_done(&looked).await {
             return true;
         }
         let Looked { pair, name, part, source, .. } = &looked;
@@ -60,7 +69,7 @@ impl Rank<'_> {
             self.discard(file).await;
             return false;
         };
-        if self.is_done(&looked) {
+        if self.is_done(&looked).await {
             self.kept.set(self.kept.get() + 1);
             self.discard(file).await;
             return true;
@@ -69,6 +78,9 @@ impl Rank<'_> {
         let sides = Sides { source, target: target.as_ref() };
         let ended = self.copier.end_ranges(pair, (name, part), sides).await;
         let is_done = self.note(pair, name, ended);
+        if is_done && self.rules.options.explain {
+            self.failures.explain("ranges", "large, so ranks share it", source.size);
+        }
         if !is_done && self.check().is_ok() {
             self.discard(file).await;
         }

@@ -56,6 +56,7 @@ impl Rank<'_> {
             match &target {
                 Some(target) if target.is_same_file(&first_target) => Ok(()),
                 Some(_) if self.setup.keeps_existing() => Ok(()),
+                _ if self.rules.by_rules => self.copier.copy_by_rules(&pair, &name).await,
                 target => {
                     let sides = Sides { source: &source, target: target.as_ref() };
                     self.copier.copy(&pair, &name, sides).await

@@ -176,9 +176,9 @@ impl<'a> Way<'a> {
         Some((self.add(above, path.clone(), pair).await, Ok(listing)))
     }
 
-    /// Sets the attributes of a folder, and closes it. `before` comes first. Where existing folders stay, only those get
+    /// Sets the attributes of a folder, and closes it. `is_new` is set if a rank is known to have made it. `before` comes first. Where existing folders stay, only those get
     /// attributes that this job has made.
-    pub(super) async fn finish(&self, path: &Text, before: impl AsyncFnOnce(&Pair)) {
+    pub(super) async fn finish(&self, path: &Text, is_new: bool, before: impl AsyncFnOnce(&Pair)) {
         self.leave_below(path).await;
         let (pair, _above) = match self.take(path) {
             Some(pair) => (pair, None),
@@ -196,6 +196,9 @@ impl<'a> Way<'a> {
             return;
         }
         pair.touch();
+        if is_new {
+            pair.note_made();
+        }
         self.copier.finish(pair).await;
     }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use ferry_tree::fill::SplitMix64;
 
 use crate::job::{
-    copy, end, end_within, expect_equal, files, job, make_many, names, ranks, run, signal, turn,
+    copy, end, end_within, expect_equal, files, job, job_of, make_many, names, ranks, run, signal, turn,
 };
 
 const SMALL: &[&str] = &["--range", "64K", "--lease", "16"];
@@ -107,6 +107,60 @@ fn a_job_goes_on_after_any_rank_was_killed_at_any_moment() {
     assert!(over <= kills() / 5, "{over} jobs were over: kill earlier");
     assert!(hit > 0 && kept > 0, "no kill hit a job at work");
     assert!(kills() < 50 || hits.iter().all(|&hits| hits > 0), "a rank was never hit: {hits:?}");
+}
+
+/// Options without which a file's time does not show that it is complete, or with which existing files stay.
+const OTHER: [&[&str]; 4] = [&["-r"], &["-an"], &["-rpu"], &["-dR", "--preserve=mode"]];
+
+#[test]
+fn with_other_options_no_name_leads_to_an_incomplete_file_and_the_job_goes_on() {
+    let _turn = turn();
+    let place = tempfile::tempdir().unwrap();
+    let path = |name: &str| place.path().join(name);
+    make_many(&path("source"));
+    let job = |options: &[&str], target: &str| {
+        let mut job = job_of(4, "-T");
+        job.args(options).args(SMALL).args([path("source"), path(target)]);
+        job.spawn().unwrap()
+    };
+    let begun = Instant::now();
+    assert!(end(job(&["-r"], "whole")).status.success());
+    let micros = u64::try_from(begun.elapsed().as_micros()).unwrap();
+    let mut found = 0;
+    for seed in 0..kills().div_ceil(4) {
+        let mut random = SplitMix64::new(1_000 + seed);
+        let options = OTHER[random.index(OTHER.len())];
+        let child = job(options, "target");
+        std::thread::sleep(Duration::from_micros(micros / 4 + random.below(micros * 3 / 4)));
+        let processes = ranks(child.id());
+        if let Some(&process) = processes.get(random.index(processes.len().max(1))) {
+            signal(process, "KILL");
+        }
+        end_within(child, Duration::from_secs(30));
+        for file in files(&path("target")) {
+            if file.file_name().unwrap().to_string_lossy().starts_with(".ferry-") {
+                continue;
+            }
+            found += 1;
+            let source = path("source").join(file.strip_prefix(path("target")).unwrap());
+            assert!(
+                fs::read(&file).unwrap() == fs::read(&source).unwrap(),
+                "seed {seed}: {file:?} is incomplete"
+            );
+        }
+        let output = end(job(options, "target"));
+        assert!(output.status.success(), "seed {seed}: {}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(names(place.path()), ["source", "target", "whole"], "seed {seed}: something is left");
+        for file in files(&path("source")) {
+            let copy = path("target").join(file.strip_prefix(path("source")).unwrap());
+            let (wanted, copied) = (fs::metadata(&file).unwrap(), fs::metadata(&copy).unwrap());
+            assert_eq!(copied.mode(), wanted.mode(), "{copy:?}");
+            assert!(fs::read(&file).unwrap() == fs::read(&copy).unwrap(), "seed {seed}: {copy:?}");
+        }
+        assert_eq!(files(&path("target")).len(), files(&path("source")).len(), "seed {seed}");
+        ferry_tree::remove::remove(&path("target")).unwrap();
+    }
+    assert!(found > 0, "no job was killed at work");
 }
 
 /// Returns true unless a process has ended; its parent may not have noticed yet.

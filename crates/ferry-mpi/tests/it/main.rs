@@ -10,5 +10,6 @@ mod job;
 mod kills;
 mod limits;
 mod machines;
+mod options;
 mod sync;
 mod verify;

@@ -349,3 +349,44 @@ fn wrong_arguments_are_refused_as_by_ferry_sync_and_change_nothing() {
     assert_eq!(output.status.code(), Some(1), "{}", said(&output));
     assert!(!path("source/inner").exists());
 }
+
+#[test]
+fn totals_of_both_steps_are_those_of_the_single_program() {
+    let _turn = turn();
+    let place = tempfile::tempdir().unwrap();
+    let path = |name: &str| place.path().join(name);
+    let Some(program) = std::env::var_os("FERRY_PROGRAM") else {
+        println!("SKIP: FERRY_PROGRAM does not name the program to compare with");
+        return;
+    };
+    make_many(&path("source"));
+    for round in 0..2 {
+        if round == 1 {
+            // Some entries are missing, some have changed, and one is foreign.
+            for target in ["target", "other"] {
+                fs::remove_dir_all(path(target).join("d1")).unwrap();
+                fs::write(path(target).join("wide/f3"), "changed").unwrap();
+                fs::write(path(target).join("foreign"), "foreign").unwrap();
+            }
+        }
+        let mut alone = Command::new(&program);
+        let wanted = alone.args(["sync", "--delete=now"]).args([path("source"), path("other")]).output().unwrap();
+        let options = ["--stats=json", "--delete=now", "--progress"];
+        let found = end(sync(4, &options, &path("source"), &path("target")).spawn().unwrap());
+        assert!(wanted.status.success() && found.status.success(), "{}", said(&found));
+        let totals = String::from_utf8_lossy(&found.stdout);
+        let totals: serde_json::Value = serde_json::from_str(totals.trim()).unwrap();
+        let line = said(&wanted);
+        let number = |name: &str| {
+            let rest = &line[line.find(name).unwrap() + name.len()..];
+            let digits: String =
+                rest.chars().take_while(|char| char.is_ascii_digit() || *char == ',').collect();
+            digits.replace(',', "").parse::<u64>().unwrap()
+        };
+        for (name, before) in [("created", "created "), ("replaced", "replaced "), ("deleted", "deleted ")] {
+            assert_eq!(totals[name], number(before), "{name}, round {round}: {totals}, {line}");
+        }
+        assert_eq!((&totals["failed"], &totals["ranks"]), (&0.into(), &4.into()), "{totals}");
+        expect_equal(&path("source"), &path("target"), "sync");
+    }
+}
