@@ -86,7 +86,7 @@ const RULES: &[Rule] = &[
     Rule {
         name: "ferry-mpi",
         imports: &["ferry", "ferry-cluster", "ferry-copy", "ferry-io", "ferry-tree"],
-        tests_import: &[],
+        tests_import: &["ferry-trace"],
         cycles: &[],
     },
     Rule { name: "xtask", imports: &[], tests_import: &[], cycles: &[] },

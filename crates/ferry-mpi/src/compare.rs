@@ -77,7 +77,7 @@ pub(crate) fn run(
         }
         let rank = Rank {
             settings: &setup.settings,
-            talk: Talk::new(inbox, outbox),
+            talk: Talk::new(inbox, outbox, false),
             pieces: &compared,
             progress: &progress,
             messages: &messages,

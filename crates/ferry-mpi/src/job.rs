@@ -15,6 +15,9 @@ use crate::wire::Wire;
 /// Time that ranks have to end after a stop. A rank that was killed never answers.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Time that the last notes of ranks may take.
+const LAST_NOTES: Duration = Duration::from_secs(5);
+
 /// A job under way.
 pub(crate) struct Job<'a> {
     wire: &'a mut Wire,
@@ -44,10 +47,13 @@ impl<'a> Job<'a> {
         wire: &'a mut Wire,
         setup: Setup,
         coordinator: Coordinator,
-        (journal, notes): (Option<Journal>, Notes),
+        (journal, mut notes): (Option<Journal>, Notes),
         hear: &'a mut dyn FnMut(String),
     ) -> Self {
         wire.send_setup(Some(&setup));
+        if setup.is_recorded {
+            notes.begin_tracks(wire.compare_clocks());
+        }
         let performer = Performer::start(setup, wire.workers());
         Self { wire, performer, coordinator, journal, notes, hear, stopped: None }
     }
@@ -92,7 +98,7 @@ impl<'a> Job<'a> {
     fn receive(&mut self, rank: u32, sent: Sent) {
         match sent {
             Sent::Work(message) => self.take(rank, message),
-            Sent::Note(note) => self.notes.take(*note),
+            Sent::Note(note) => self.notes.take(rank, *note),
         }
     }
 
@@ -147,7 +153,17 @@ impl<'a> Job<'a> {
         }
     }
 
-    fn end(self) -> Ended {
+    fn end(mut self) -> Ended {
+        let since = Instant::now();
+        // The last spans come after everything is done.
+        while self.notes.awaits_ranks() && since.elapsed() < LAST_NOTES {
+            for (rank, message) in self.wire.receive() {
+                if let Ok(Sent::Note(note)) = serde_json::from_slice(&message) {
+                    self.notes.take(rank, *note);
+                }
+            }
+            std::thread::sleep(PAUSE);
+        }
         let Self { coordinator, journal, notes, .. } = self;
         Ended { totals: coordinator.totals(), stopped: coordinator.stopped(), journal, notes }
     }

@@ -15,6 +15,7 @@ mod options;
 mod perform;
 mod performer;
 mod place;
+mod recording;
 mod root;
 mod rules;
 mod setup;
@@ -71,6 +72,9 @@ fn main() -> ExitCode {
 fn follow(wire: &mut Wire) {
     // Rank 0 has reported why there is none.
     let Some(setup) = wire.receive_setup() else { return };
+    if setup.is_recorded {
+        wire.answer_clock();
+    }
     let rank = Performer::start(setup, wire.workers());
     loop {
         let mut is_quiet = true;

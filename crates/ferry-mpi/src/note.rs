@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Write as _};
+use std::path::PathBuf;
 
 use ferry::job::Way;
 use ferry_cluster::ToCoordinator;
 use serde::{Deserialize, Serialize};
+
+use crate::recording::{self, Clock, Span, Track};
 
 /// A message of a rank.
 #[derive(Debug, Serialize, Deserialize)]
@@ -32,11 +35,16 @@ pub(crate) struct Note {
     pub(crate) failures: Vec<String>,
     /// Files and bytes by way and reason, for `--explain`.
     pub(crate) ways: Vec<((String, String), (u64, u64))>,
+    /// Spans for `--trace`.
+    pub(crate) spans: Vec<Span>,
+    /// Name of the rank's machine, in the last note of a job that is recorded.
+    pub(crate) host: Option<String>,
 }
 
 impl Note {
     pub(crate) fn is_empty(&self) -> bool {
-        self.lines.is_empty() && self.failures.is_empty() && self.ways.is_empty()
+        let Self { lines, failures, ways, spans, host } = self;
+        lines.is_empty() && failures.is_empty() && ways.is_empty() && spans.is_empty() && host.is_none()
     }
 }
 
@@ -46,6 +54,12 @@ pub(crate) struct Notes {
     /// File of `--errors`.
     errors: Option<File>,
     ways: BTreeMap<(String, String), (u64, u64)>,
+    /// File of `--trace`.
+    trace: Option<PathBuf>,
+    /// Spans of each rank, if they are recorded.
+    tracks: Vec<Track>,
+    /// Number of ranks that have sent their last note.
+    ended: usize,
     /// First error of writing.
     failed: Option<io::Error>,
 }
@@ -56,8 +70,31 @@ impl Notes {
         Self { errors, ..Self::default() }
     }
 
+    /// Returns these notes with a file for the recording.
+    pub(crate) fn with_trace(self, trace: Option<PathBuf>) -> Self {
+        Self { trace, ..self }
+    }
+
+    /// Begins the recording with the clocks of all ranks.
+    pub(crate) fn begin_tracks(&mut self, clocks: Vec<Clock>) {
+        self.tracks = clocks.into_iter().map(Track::of).collect();
+    }
+
+    /// Returns true if ranks that are recorded have not sent their last notes.
+    pub(crate) fn awaits_ranks(&self) -> bool {
+        self.ended < self.tracks.len()
+    }
+
     /// Prints and counts the notes of a rank.
-    pub(crate) fn take(&mut self, note: Note) {
+    pub(crate) fn take(&mut self, rank: u32, note: Note) {
+        let track = usize::try_from(rank).ok().and_then(|rank| self.tracks.get_mut(rank));
+        if let Some(track) = track {
+            track.add(note.spans);
+            if let Some(host) = note.host {
+                track.host = host;
+                self.ended += 1;
+            }
+        }
         for line in &note.lines {
             self.print(line);
         }
@@ -77,8 +114,8 @@ impl Notes {
         }
     }
 
-    /// Prints the table of `--explain`, and returns the first error of writing.
-    pub(crate) fn end(mut self) -> Option<io::Error> {
+    /// Prints the table of `--explain`, and writes the recording. Returns a message if something could not be written.
+    pub(crate) fn end(mut self) -> Option<String> {
         let ways: Vec<Way> = std::mem::take(&mut self.ways)
             .into_iter()
             .map(|((way, why), (files, bytes))| Way { way, files, bytes, why })
@@ -86,6 +123,8 @@ impl Notes {
         if !ways.is_empty() {
             self.print(&ferry::job::ways_table(&ways));
         }
-        self.failed
+        let recorded = self.trace.map(|path| recording::write(&path, &self.tracks));
+        let failed = self.failed.map(|error| format!("cannot write all output: {error}"));
+        recorded.and_then(Result::err).or(failed)
     }
 }

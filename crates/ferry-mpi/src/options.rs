@@ -16,7 +16,8 @@ pub(crate) struct Options {
 }
 
 const AFTER: &str = "Exit codes: 0 all done, 1 something failed, 2 wrong use (of `ferry-mpi cp`: 1), 130 interrupted.\n\
-    A copy that was killed or stopped goes on if the same command is run again.";
+    A copy that was killed or stopped goes on if the same command is run again.\n\
+    `ferry-mpi help COMMAND` lists the options that ferry's command of this name lacks.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -89,6 +90,9 @@ pub(crate) struct Sync {
     #[arg(long, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "text",
         value_parser = stats)]
     pub(crate) stats: Option<Stats>,
+    /// Record what the ranks copy to FILE, for `ferry trace`.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
     /// Options and operands of `ferry sync`.
     #[arg(value_name = "ARGUMENT", trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) arguments: Vec<OsString>,

@@ -26,9 +26,10 @@ use ferry_copy::{Copier, Failure, FailureKind, Listing, Pair, Progress, Start, V
 use ferry_io::{Dir, Io, Name, Paths, Queue, Scope, Semaphore, scope};
 
 use crate::failures::{Collecting, Failures};
-use crate::note::Sent;
+use crate::note::{Note, Sent};
+use crate::recording;
 use crate::rules::Rules;
-use crate::setup::{CopyOptions, Setup, Task as JobTask, words};
+use crate::setup::{CopyOptions, Setup, Task as JobTask, host, words};
 use crate::talk::{PAUSE, Talk};
 use way::Way;
 
@@ -81,7 +82,7 @@ pub(crate) fn run(
             setup,
             rules: &rules,
             way: Way::new(&copier, root, setup.keeps_existing()),
-            talk: Talk::new(inbox, outbox),
+            talk: Talk::new(inbox, outbox, setup.is_recorded),
             failures,
             spent: Cell::new(0),
             ranges: Semaphore::new(1),
@@ -93,11 +94,13 @@ pub(crate) fn run(
             listing: RefCell::new(None),
         };
         let stopped = rank.work().await.err();
-        let Rank { way, failures, .. } = rank;
+        let Rank { way, failures, talk, .. } = rank;
+        let spans = talk.recorder().take();
+        let is_recorded = talk.recorder().is_on();
         way.end().await;
         copier.end().await;
+        let note = Note { spans, host: is_recorded.then(host), ..failures.take_note() };
         // Nobody listens any more if the job has ended.
-        let note = failures.take_note();
         if !note.is_empty() {
             outbox.send(Sent::Note(Box::new(note))).ok();
         }
@@ -174,13 +177,22 @@ impl Rank<'_> {
     /// # Errors
     /// The reason to end before.
     async fn work(&self) -> Result<(), Stop> {
+        let mut idle = None;
         loop {
             self.talk.receive();
             self.check()?;
             let next = self.talk.next_step();
+            if !matches!(next, Next::Wait)
+                && let Some(began) = idle.take()
+            {
+                self.talk.recorder().add_idle(began);
+            }
             match next {
                 Next::Perform(grant) => self.perform(grant).await?,
-                Next::Wait => self.pause().await?,
+                Next::Wait => {
+                    idle.get_or_insert_with(recording::now);
+                    self.pause().await?;
+                }
                 Next::End => return Ok(()),
                 Next::Stop(stop) => return Err(stop),
             }
@@ -204,6 +216,8 @@ impl Rank<'_> {
     }
 
     async fn perform(&self, grant: Grant) -> Result<(), Stop> {
+        let mut began = recording::now();
+        let pieces = recording::pieces(&grant.works);
         let walk = RefCell::new(Walk::new(grant, &self.setup.settings));
         loop {
             self.perform_tasks(&walk).await?;
@@ -211,6 +225,9 @@ impl Rank<'_> {
             self.check()?;
             let report = walk.borrow_mut().report(self.take_totals(), self.failures.take());
             let ended = report.ended;
+            let name = || recording::lease(report.lease, &pieces, &report.totals);
+            self.talk.recorder().add(began, name);
+            began = recording::now();
             self.talk.note(self.failures.take_note());
             self.talk.report(report);
             while self.talk.is_awaited() {
@@ -218,6 +235,8 @@ impl Rank<'_> {
                 self.check()?;
                 self.pause().await?;
             }
+            self.talk.recorder().add(began, || "waits for the journal".to_owned());
+            began = recording::now();
             if ended {
                 return Ok(());
             }

@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use ferry_cluster::{Stop, ToCoordinator, ToRank};
 
 use crate::note::Sent;
-use crate::setup::{Setup, Task};
+use crate::setup::{Setup, Task, host};
 use crate::{compare, perform};
 
 /// The thread that performs this process's leases.
@@ -34,14 +34,13 @@ impl Performer {
                 Task::Copy { .. } => perform::run(&setup, workers, &inbox, &outbox),
                 Task::Compare(options) => compare::run(&setup, options, &inbox, &outbox),
             });
-            let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
             let why = match catch_unwind(run) {
                 Ok(Ok(())) => return,
                 Ok(Err(why)) => why,
                 Err(_) => "a rank panicked".to_owned(),
             };
             // Nobody listens any more if the job has ended.
-            let why = format!("on {}: {why}", host.trim_end());
+            let why = format!("on {}: {why}", host());
             outbox.send(ToCoordinator::Stopped(Stop::Failed, vec![why]).into()).ok();
         });
         Self { to, from }

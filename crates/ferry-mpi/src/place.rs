@@ -35,6 +35,8 @@ pub(crate) struct Copy {
     /// Set if the journal is made durable line by line.
     pub(crate) fsync: bool,
     pub(crate) progress: bool,
+    /// Set if ranks measure spans for a recording.
+    pub(crate) is_recorded: bool,
 }
 
 /// Finds the copy's place.
@@ -113,7 +115,7 @@ mod tests {
         assert_eq!(target("-aT"), path("target"));
         let settings = ferry_cluster::Settings::new(1);
         let journal = |task: &str| {
-            let paths = (text(&path("source")), text(&path("target")));
+            let paths = (text(path("source")), text(path("target")));
             let header = ferry_cluster::Header::new(task, paths, (0, 0), settings);
             let journal = Journal::open(&path(".target.ferry-mpi"), true, false).map(|found| found.journal);
             journal.unwrap().begin(&header).unwrap();

@@ -43,7 +43,7 @@ pub(crate) fn run(wire: &mut Wire, cp: &Cp) -> ExitCode {
     let named = [copies.source.clone(), copies.target.clone()];
     let errors = copies.errors.as_deref().map(|path| ferry::job::open_errors(path, &named)).transpose();
     let notes = match errors {
-        Ok(errors) => Notes::with_errors(errors),
+        Ok(errors) => Notes::with_errors(errors).with_trace(copies.trace.clone()),
         Err(why) => return refused(wire, &why),
     };
     copies.warnings.iter().for_each(|warning| complain(warning));
@@ -62,7 +62,7 @@ pub(crate) fn run(wire: &mut Wire, cp: &Cp) -> ExitCode {
 
 /// Returns the copy that `ferry cp` would make.
 fn of_cp(cp: &Cp, copies: CpCopies) -> Copy {
-    let CpCopies { source, target, inside, options, progress, errors, .. } = copies;
+    let CpCopies { source, target, inside, options, progress, errors, trace, .. } = copies;
     let arguments = cp.arguments.iter().map(text).collect();
     Copy {
         source,
@@ -76,6 +76,7 @@ fn of_cp(cp: &Cp, copies: CpCopies) -> Copy {
         preserve: options.preserve,
         fsync: options.fsync,
         progress,
+        is_recorded: trace.is_some(),
     }
 }
 
@@ -161,6 +162,7 @@ fn begin(copy: &Copy, ranks: u32) -> Result<(Setup, Coordinator, Journal), Strin
     let task = Task::Copy { existing, identity, options: copy.options.clone() };
     let mut setup = Setup::new(&source, &target, task, settings);
     (setup.is_resumed, setup.is_new) = (is_resumed, is_new && !is_resumed);
+    setup.is_recorded = copy.is_recorded;
     Ok((setup, coordinator, journal))
 }
 
@@ -216,8 +218,8 @@ pub(crate) fn end(ended: Ended, shown: Option<Shown>) -> ExitCode {
     if let Some(shown) = shown {
         stats::print(&totals, &shown);
     }
-    if let Some(error) = &unwritten {
-        complain(&format!("cannot write all output: {error}"));
+    if let Some(why) = &unwritten {
+        complain(why);
     }
     match stopped {
         None => {

@@ -65,11 +65,21 @@ pub(crate) struct Setup {
     pub(crate) is_resumed: bool,
     /// Set if the target was made for this job.
     pub(crate) is_new: bool,
+    /// Set if ranks measure spans for a recording.
+    pub(crate) is_recorded: bool,
 }
 
 impl Setup {
     pub(crate) fn new(source: &Path, target: &Path, task: Task, settings: Settings) -> Self {
-        Self { source: text(source), target: text(target), task, settings, is_resumed: false, is_new: false }
+        Self {
+            source: text(source),
+            target: text(target),
+            task,
+            settings,
+            is_resumed: false,
+            is_new: false,
+            is_recorded: false,
+        }
     }
 
     fn existing(&self) -> Existing {
@@ -106,6 +116,12 @@ impl Setup {
     pub(crate) fn target(&self) -> PathBuf {
         path(&self.target)
     }
+}
+
+/// Returns the name of this machine.
+pub(crate) fn host() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    name.trim_end().to_owned()
 }
 
 /// Returns a path or an argument as text.

@@ -30,6 +30,11 @@ const MOST_DELETED: &str = "--max-delete=1000";
 /// Runs the sync.
 pub(crate) fn run(wire: &mut Wire, options: &Sync) -> ExitCode {
     let begun = Instant::now();
+    if let Some(Err(why)) = options.trace.as_deref().map(|path| ferry::job::check_recording(path, &[])) {
+        complain(&why);
+        wire.send_setup(None);
+        return ExitCode::FAILURE;
+    }
     let mut arguments = Vec::new();
     let mut totals = Totals::default();
     match ferry::job::sync_copies(&options.arguments) {
@@ -72,13 +77,15 @@ fn copy(wire: &mut Wire, options: &Sync, copies: SyncCopies) -> Result<Totals, E
         preserve: Preserve { mode: true, ..Preserve::default() },
         fsync,
         progress,
+        is_recorded: options.trace.is_some(),
     };
+    let notes = Notes::default().with_trace(options.trace.clone());
     let mut last = VecDeque::new();
     let mut hear = |message: String| {
         last.truncate(MESSAGES - 1);
         last.push_front(message);
     };
-    let ended = root::perform(wire, &copy, (Notes::default(), false), &mut hear);
+    let ended = root::perform(wire, &copy, (notes, false), &mut hear);
     let Ended { totals, stopped, journal, notes } = match ended {
         Ok(ended) => ended,
         Err(why) => {
@@ -88,6 +95,10 @@ fn copy(wire: &mut Wire, options: &Sync, copies: SyncCopies) -> Result<Totals, E
     };
     match stopped {
         None => {
+            if let Some(why) = notes.end() {
+                complain(&why);
+                return Err(ExitCode::FAILURE);
+            }
             report(&totals, wire.ranks());
             let removed = journal.map_or(Ok(()), |journal| journal.remove());
             match removed {

@@ -1,12 +1,13 @@
 //! A rank's side of the conversation with the coordinator, which its main thread carries.
 
-use std::cell::RefCell;
+use std::cell::{RefCell, RefMut};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError};
 use std::time::Duration;
 
 use ferry_cluster::{Leases, Next, Report, Stop, ToCoordinator, ToRank};
 
 use crate::note::{Note, Sent};
+use crate::recording::Recorder;
 
 /// Time between two looks at messages, while there are none.
 pub(crate) const PAUSE: Duration = Duration::from_micros(200);
@@ -16,11 +17,13 @@ pub(crate) struct Talk<'a> {
     leases: RefCell<Leases>,
     inbox: &'a Receiver<ToRank>,
     outbox: &'a Sender<Sent>,
+    recorder: RefCell<Recorder>,
 }
 
 impl<'a> Talk<'a> {
-    pub(crate) fn new(inbox: &'a Receiver<ToRank>, outbox: &'a Sender<Sent>) -> Self {
-        Self { leases: RefCell::default(), inbox, outbox }
+    pub(crate) fn new(inbox: &'a Receiver<ToRank>, outbox: &'a Sender<Sent>, is_recorded: bool) -> Self {
+        let recorder = RefCell::new(Recorder::new(is_recorded));
+        Self { leases: RefCell::default(), inbox, outbox, recorder }
     }
 
     /// Takes the messages that have arrived, and sends what they call for.
@@ -29,6 +32,7 @@ impl<'a> Talk<'a> {
         loop {
             match self.inbox.try_recv() {
                 Ok(message) => {
+                    self.recorder.borrow_mut().received(&message);
                     for answer in leases.take(message) {
                         self.send(answer);
                     }
@@ -46,6 +50,7 @@ impl<'a> Talk<'a> {
     }
 
     fn send(&self, message: ToCoordinator) {
+        self.recorder.borrow_mut().sent(&message);
         // The main thread has ended: the next look at the inbox shows that, too.
         self.outbox.send(message.into()).ok();
     }
@@ -71,8 +76,14 @@ impl<'a> Talk<'a> {
         self.send(ToCoordinator::Report(Box::new(report)));
     }
 
-    /// Sends notes, if there are any.
+    /// Returns the recorder of this rank's spans.
+    pub(crate) fn recorder(&self) -> RefMut<'_, Recorder> {
+        self.recorder.borrow_mut()
+    }
+
+    /// Sends notes, if there are any, with the spans since the last ones.
     pub(crate) fn note(&self, note: Note) {
+        let note = Note { spans: self.recorder().take(), ..note };
         if !note.is_empty() {
             self.outbox.send(Sent::Note(Box::new(note))).ok();
         }

@@ -16,12 +16,18 @@ use serde::Serialize;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::failures::complain;
+use crate::recording::{self, Clock};
 use crate::setup::Setup;
 
 /// Tag of all messages but the last one.
 const TAG: i32 = 17;
 /// Tag of the last message.
 const LAST: i32 = 18;
+
+/// Tag of questions for a rank's time, and of the answers.
+const CLOCK: i32 = 19;
+/// Questions for each rank.
+const QUESTIONS: u32 = 16;
 
 /// Time between two looks for the end of rank 0's part, which may take hours.
 const DISMISSAL: Duration = Duration::from_millis(10);
@@ -76,6 +82,33 @@ impl Wire {
         root.broadcast_into(&mut bytes[..]);
         serde_json::from_slice(&bytes)
             .map_or_else(|error| self.abort(&format!("the job of rank 0: {error}")), Some)
+    }
+
+    /// Compares the clocks of all ranks with that of this one, which is rank 0. The others call [`Self::answer_clock`].
+    pub(crate) fn compare_clocks(&self) -> Vec<Clock> {
+        let mut clocks = vec![Clock::default()];
+        for rank in 1..self.world.size() {
+            let other = self.world.process_at_rank(rank);
+            let asked = (0..QUESTIONS).map(|_| {
+                let began = recording::now();
+                other.send_with_tag(&began, CLOCK);
+                let (theirs, _) = other.receive_with_tag::<u64>(CLOCK);
+                let error = (recording::now() - began) / 2;
+                let ahead = (began + error).cast_signed() - theirs.cast_signed();
+                Clock { ahead, error: Duration::from_nanos(error) }
+            });
+            clocks.extend(asked.min_by_key(|clock| clock.error));
+        }
+        clocks
+    }
+
+    /// Answers rank 0's questions for the time.
+    pub(crate) fn answer_clock(&self) {
+        let root = self.world.process_at_rank(0);
+        for _ in 0..QUESTIONS {
+            root.receive_with_tag::<u64>(CLOCK);
+            root.send_with_tag(&recording::now(), CLOCK);
+        }
     }
 
     /// Ends all processes: this one can't take part, and the others would wait for it for ever.

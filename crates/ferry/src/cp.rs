@@ -38,6 +38,7 @@ pub(crate) use self::profile::threads as profile_threads;
 pub(crate) use self::profile::{Note, ProfileUse, apply as apply_profile};
 pub(crate) use self::request::Request;
 pub(crate) use self::stats::StatsFormat;
+pub(crate) use self::trace::file as recording_file;
 pub(crate) use self::wording::Wording;
 use crate::arguments::{CommandError, Usage};
 use crate::complete_file::is_in;

@@ -12,13 +12,12 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use ferry_copy::{Failure, Item, Make, Observer, Summary};
+use ferry_copy::{Failure, Item, Observer, Summary};
 use ferry_sync::plan::{Action, Verb};
 use ferry_sync::{Acting, Disposal, MaxDelete, Request, Selection, Surroundings, Totals};
 use ferry_tree::compare;
 
 use crate::arguments::{CommandError, Parsed, Usage};
-use crate::cp::Wording;
 use crate::cp::events::Announcing;
 use crate::events::{Events, Ticker};
 use crate::output::describe;
@@ -27,12 +26,11 @@ use crate::quote::quote;
 use crate::sync::options::{Output, Task};
 use crate::{cli, complain, cp, print, sync, verify};
 
+use self::copies::WORDING;
 pub use self::copies::{
-    CpCopies, CpSettings, NoCopy, Stats, Way, copied_line, cp_copies, cp_settings, explained_line,
-    failure_line, open_errors, removed_line, unfinished_message, ways_table,
+    CpCopies, CpSettings, NoCopy, Stats, Way, check_recording, copied_line, cp_copies, cp_settings,
+    explained_line, failure_line, open_errors, removed_line, unfinished_message, ways_table, write_recording,
 };
-
-const WORDING: Wording = Wording { make: Make::Copy, base_is_implied: false };
 
 /// Parts of a run that its program provides.
 pub struct Host {

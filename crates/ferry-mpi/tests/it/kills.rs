@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use ferry_cluster::Line;
 use ferry_tree::fill::SplitMix64;
 
 use crate::job::{
@@ -161,6 +162,85 @@ fn with_other_options_no_name_leads_to_an_incomplete_file_and_the_job_goes_on() 
         ferry_tree::remove::remove(&path("target")).unwrap();
     }
     assert!(found > 0, "no job was killed at work");
+}
+
+/// Files in each folder of [`make_small`].
+const FILES: u64 = 6;
+/// Folders in it.
+const FOLDERS: u64 = 300;
+/// Folders that a rank with one worker works in at once.
+const AT_ONCE: u64 = 16;
+/// Entries of one lease at most: its budget, and what the folders being worked in hold beyond it.
+const LEASE: u64 = 16 + AT_ONCE * (FILES + 1);
+
+/// Makes a tree of small folders, in which each lease is small.
+fn make_small(source: &Path) {
+    for folder in 0..FOLDERS {
+        let folder = source.join(format!("d{}/e{folder}", folder % 20));
+        fs::create_dir_all(&folder).unwrap();
+        for file in 0..FILES {
+            fs::write(folder.join(format!("f{file}")), format!("{folder:?} {file}")).unwrap();
+        }
+    }
+}
+
+/// Returns the number of files in the reports that a journal has.
+fn reported(journal: &[u8]) -> u64 {
+    let lines = journal.split_inclusive(|&byte| byte == b'\n').skip(1);
+    let files = lines.map_while(|line| ferry_cluster::parse_line(line).ok()).map(|line| match line {
+        Line::Record(record) => record.report.totals.files,
+        Line::Resumed => 0,
+    });
+    files.sum()
+}
+
+#[test]
+fn after_a_kill_each_rank_repeats_at_most_one_lease_and_nothing_that_was_reported() {
+    let _turn = turn();
+    let place = tempfile::tempdir().unwrap();
+    let path = |name: &str| place.path().join(name);
+    make_small(&path("source"));
+    let options = ["--lease", "16", "--workers", "1", "--stats"];
+    let begun = Instant::now();
+    copy(4, &options, &path("source"), &path("target"));
+    let micros = u64::try_from(begun.elapsed().as_micros()).unwrap();
+    ferry_tree::remove::remove(&path("target")).unwrap();
+    let (mut hits, mut most) = (0, 0);
+    for seed in 0..kills().div_ceil(4) {
+        let mut random = SplitMix64::new(2_000 + seed);
+        let child = job(4, &options, &path("source"), &path("target")).spawn().unwrap();
+        std::thread::sleep(Duration::from_micros(micros / 4 + random.below(micros / 2)));
+        let processes = ranks(child.id());
+        if let Some(&process) = processes.get(random.index(processes.len().max(1))) {
+            signal(process, "KILL");
+        }
+        end_within(child, Duration::from_secs(30));
+        let journal = fs::read(path(".target.ferry-mpi")).unwrap_or_default();
+        let before = reported(&journal);
+        let made = files(&path("target")).len() as u64;
+        if before > 0 {
+            hits += 1;
+            // Files of leases whose reports are missing.
+            let unreported = made.saturating_sub(before);
+            assert!(unreported <= 4 * LEASE, "seed {seed}: {unreported} of {made} files were not reported");
+            let output = run(4, &options, &path("source"), &path("target"));
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            let (kept, copied) = (count("kept", &output.stderr), count("files", &output.stderr));
+            assert!(kept <= 4 * LEASE, "seed {seed}: {kept} files were looked at again");
+            // A file that was reported is neither copied nor looked at again.
+            assert_eq!(kept + copied, FILES * FOLDERS, "seed {seed}: {before} reported, {made} made");
+            most = most.max(unreported);
+        } else {
+            copy(4, &["--restart"], &path("source"), &path("target"));
+        }
+        expect_equal(&path("source"), &path("target"), &format!("seed {seed}"));
+        ferry_tree::remove::remove(&path("target")).unwrap();
+    }
+    println!(
+        "{hits} jobs were killed at work; at most {most} files of {} were not reported",
+        FILES * FOLDERS
+    );
+    assert!(hits > 0, "no job was killed at work");
 }
 
 /// Returns true unless a process has ended; its parent may not have noticed yet.

@@ -12,4 +12,5 @@ mod limits;
 mod machines;
 mod options;
 mod sync;
+mod trace;
 mod verify;

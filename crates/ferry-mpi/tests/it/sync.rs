@@ -370,7 +370,8 @@ fn totals_of_both_steps_are_those_of_the_single_program() {
             }
         }
         let mut alone = Command::new(&program);
-        let wanted = alone.args(["sync", "--delete=now"]).args([path("source"), path("other")]).output().unwrap();
+        let wanted =
+            alone.args(["sync", "--delete=now"]).args([path("source"), path("other")]).output().unwrap();
         let options = ["--stats=json", "--delete=now", "--progress"];
         let found = end(sync(4, &options, &path("source"), &path("target")).spawn().unwrap());
         assert!(wanted.status.success() && found.status.success(), "{}", said(&found));
@@ -389,4 +390,28 @@ fn totals_of_both_steps_are_those_of_the_single_program() {
         assert_eq!((&totals["failed"], &totals["ranks"]), (&0.into(), &4.into()), "{totals}");
         expect_equal(&path("source"), &path("target"), "sync");
     }
+}
+
+#[test]
+fn a_plan_is_the_one_that_the_single_program_writes() {
+    let _turn = turn();
+    let place = tempfile::tempdir().unwrap();
+    let path = |name: &str| place.path().join(name);
+    let Some(program) = std::env::var_os("FERRY_PROGRAM") else {
+        println!("SKIP: FERRY_PROGRAM does not name the program to compare with");
+        return;
+    };
+    make_random(place.path(), 5, &path("source"));
+    make_random(place.path(), 105, &path("target"));
+    let plan = |name: &str| format!("--plan={}", path(name).display());
+    let mut alone = Command::new(&program);
+    alone.args(["sync", "--delete", &plan("wanted")]).args([path("source"), path("target")]);
+    assert!(alone.output().unwrap().status.success());
+    let before = listed(&path("target"));
+    let options = ["--delete", &plan("found")];
+    let output = end(sync(4, &options, &path("source"), &path("target")).spawn().unwrap());
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(listed(&path("target")), before, "a plan changes nothing");
+    let read = |name: &str| fs::read_to_string(path(name)).unwrap();
+    assert!(read("wanted").lines().count() > 20 && read("found") == read("wanted"));
 }

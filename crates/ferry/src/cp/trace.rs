@@ -12,7 +12,7 @@ use crate::quote::quote;
 use crate::units::{count, counted};
 
 /// File named by the option, or else by the environment.
-pub(super) fn file(option: Option<&Path>, environment: Option<OsString>) -> Option<PathBuf> {
+pub(crate) fn file(option: Option<&Path>, environment: Option<OsString>) -> Option<PathBuf> {
     let of_environment = || environment.filter(|file| !file.is_empty());
     option.map(Path::to_owned).or_else(|| of_environment().map(PathBuf::from))
 }

@@ -7,15 +7,18 @@ use std::process::ExitCode;
 
 use ferry_copy::{Copied, Dereference, Existing, Explained, Failure, Item, Make, Options, Unfinished};
 use ferry_io::Paths;
+use ferry_io::event::file::{Broken, Reader};
 
-use super::WORDING;
 use crate::arguments::{CommandError, Dialect, Parsed, Usage};
-use crate::cp::{self, Destination, Note, Request, StatsFormat};
-use crate::output::columns;
+use crate::complete_file::{CompleteFile, is_in};
+use crate::cp::{self, Destination, Note, Request, StatsFormat, Wording};
+use crate::output::{columns, describe};
 use crate::progress::When;
 use crate::quote::quote;
 use crate::{complain, print};
 
+/// Failures are those of copies whose paths are as the user gave them.
+pub(super) const WORDING: Wording = Wording { make: Make::Copy, base_is_implied: false };
 /// Name of the program in messages about its arguments.
 const PROGRAM: &str = "ferry-mpi cp";
 
@@ -36,6 +39,8 @@ pub struct CpCopies {
     pub stats: Option<Stats>,
     /// File of `--errors`.
     pub errors: Option<PathBuf>,
+    /// File of the recording.
+    pub trace: Option<PathBuf>,
     /// Warnings about the options.
     pub warnings: Vec<String>,
 }
@@ -83,7 +88,8 @@ pub fn cp_copies(arguments: &[OsString]) -> Result<CpCopies, NoCopy> {
     if let Some((option, why)) = refusal(&request) {
         return Err(NoCopy::Refused(format!("{option} is not possible with many processes: {why}")));
     }
-    let Request { operands, mut options, mut io, profile, progress, stats, errors, warning, .. } = request;
+    let Request { operands, mut options, mut io, profile, progress, stats, errors, trace, warning, .. } =
+        request;
     let is_inside = !operands.no_target_directory && operands.target_directory.is_none();
     let inside = operands.paths.last().filter(|_| is_inside).cloned();
     let Destination { items, refused, .. } = cp::destination(operands, &mut options).map_err(wrong)?;
@@ -108,7 +114,11 @@ pub fn cp_copies(arguments: &[OsString]) -> Result<CpCopies, NoCopy> {
         StatsFormat::Json => Stats::Json,
     });
     let progress = progress == Some(When::Always);
-    Ok(CpCopies { source, target, inside, options, progress, stats, errors, warnings })
+    let trace = cp::recording_file(trace.as_deref(), std::env::var_os("FERRY_TRACE"));
+    if let Some(path) = &trace {
+        check_recording(path, &[&source, &target]).map_err(NoCopy::Refused)?;
+    }
+    Ok(CpCopies { source, target, inside, options, progress, stats, errors, trace, warnings })
 }
 
 /// Returns an option that one process alone could obey, and the reason.
@@ -147,7 +157,6 @@ fn refusal(request: &Request) -> Option<(&'static str, &'static str)> {
             "--manifest",
             "a job that goes on lacks the hashes of what was copied before; use `ferry-mpi sync --manifest` afterwards",
         ),
-        (request.trace.is_some(), "--trace", "a recording is that of one process"),
     ];
     refused.into_iter().find(|(is_given, ..)| *is_given).map(|(_, option, why)| (option, why))
 }
@@ -203,6 +212,38 @@ pub fn failure_line(failure: &Failure) -> Vec<u8> {
 /// A message for the user.
 pub fn open_errors(path: &Path, named: &[PathBuf]) -> Result<std::fs::File, String> {
     cp::open_record(path, named).map_err(|error| cp::no_record("failures", Some(path), &error).message)
+}
+
+/// Returns an error if a recording can't be made at a path: a file that is no recording stays, and one of `trees` would have it in it.
+///
+/// # Errors
+/// A message for the user.
+pub fn check_recording(path: &Path, trees: &[&Path]) -> Result<(), String> {
+    let cannot = |why: &str| Err(format!("cannot record to {}: {why}", quote(path)));
+    if let Some(tree) = trees.iter().find(|tree| is_in(path, tree)) {
+        return cannot(&format!("it is in {}", quote(tree)));
+    }
+    match std::fs::File::open(path).map(Reader::new) {
+        Ok(Ok(_) | Err(Broken::Empty | Broken::Version(_))) => Ok(()),
+        Ok(Err(_)) => cannot("the file is no recording"),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(error) => cannot(&describe(&error)),
+    }
+}
+
+/// Makes a recording, which gets its name when it is complete.
+///
+/// # Errors
+/// A message for the user.
+pub fn write_recording(
+    path: &Path,
+    write: impl FnOnce(std::fs::File) -> std::io::Result<()>,
+) -> Result<(), String> {
+    let written = CompleteFile::create(path).and_then(|complete| {
+        write(complete.file()?)?;
+        complete.keep()
+    });
+    written.map_err(|error| format!("cannot record to {}: {}", quote(path), describe(&error)))
 }
 
 /// Files and bytes that were copied in one way, for one reason.
