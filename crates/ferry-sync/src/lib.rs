@@ -15,6 +15,7 @@ mod merge;
 mod names;
 mod perform;
 pub mod plan;
+pub mod preview;
 mod request;
 mod run;
 mod select;

@@ -188,17 +188,23 @@ impl Selector {
 
     /// Returns the option that leaves out a file of the source because of its size or time.
     pub(crate) fn left_out(&self, source: &Stat) -> Option<&'static str> {
-        if source.kind != FileKind::Regular {
-            return None;
+        if source.kind == FileKind::Regular {
+            self.by_size_or_time(source.size, source.times.modified)
+        } else {
+            None
         }
+    }
+
+    /// Returns the option that leaves out a regular file of this size and modification time.
+    pub(crate) fn by_size_or_time(&self, size: u64, modified: Time) -> Option<&'static str> {
         let Selection { min_size, max_size, newer_than, .. } = &self.choice;
-        if min_size.is_some_and(|least| source.size < least) {
+        if min_size.is_some_and(|least| size < least) {
             return Some("--min-size");
         }
-        if max_size.is_some_and(|most| source.size > most) {
+        if max_size.is_some_and(|most| size > most) {
             return Some("--max-size");
         }
-        newer_than.is_some_and(|time| source.times.modified <= time).then_some("--newer-than")
+        newer_than.is_some_and(|time| modified <= time).then_some("--newer-than")
     }
 }
 

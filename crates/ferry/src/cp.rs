@@ -23,7 +23,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use ferry_copy::{Dereference, Item, Make, Observer, Progress, Summary};
+use ferry_copy::{Dereference, Existing, Item, Make, Observer, Progress, Summary};
 use ferry_io::Tracing;
 use ferry_sync::manifest::Noting;
 
@@ -46,7 +46,7 @@ use crate::events::{Events, Place, Ticker};
 use crate::layout::wrapped;
 use crate::manifest::{self, Collected, Wanted};
 use crate::output::{Output, columns, describe};
-use crate::progress::census::{self, Census};
+use crate::progress::census::{self, Census, Stays};
 use crate::progress::{All, Counts, Indicator, When};
 use crate::quote::quote;
 use crate::signals;
@@ -59,10 +59,11 @@ pub(crate) fn run(program: &'static str, request: Request) -> Result<ExitCode, C
     let misuse = |usage| CommandError { program, usage, code: 1 };
     let Request { operands, mut options, mut io, workers, profile, .. } = request;
     let Request { progress, stats, errors, trace, events: place, manifest, warning, .. } = request;
-    let mut named = operands.paths.clone();
+    let (mut named, is_exact) = (operands.paths.clone(), operands.no_target_directory);
     let Destination { items, refused, base_is_implied, paths, root } =
         destination(operands, &mut options).map_err(misuse)?;
     named.extend(items.iter().map(events::target));
+    let way_on = way_on(&items, &options, is_exact, &root);
     if let Some(file) = trace::file(trace.as_deref(), std::env::var_os("FERRY_TRACE")) {
         // Check before the file of failures is emptied: it may be this file.
         let written: Vec<_> = named.iter().chain(&errors).chain(file_of(place.as_ref())).cloned().collect();
@@ -106,8 +107,9 @@ pub(crate) fn run(program: &'static str, request: Request) -> Result<ExitCode, C
     let ticker = events.clone().map(|events| Ticker::start(events, Arc::clone(&counters))).transpose();
     let ticker = ticker.map_err(|error| misuse(Usage::plain(format!("cannot start a thread: {error}"))))?;
     let current = {
-        let (counters, census) = (Arc::clone(&counters), census(&items, &options));
-        move || counts(&counters, census.as_ref())
+        let (counters, census, moves) =
+            (Arc::clone(&counters), census(&items, &options), moves_bytes(&options));
+        move || counts(&counters, census.as_ref(), moves)
     };
     // As `cp`, show nothing that GNU cp would not show.
     let progress = progress.unwrap_or(if program == "cp" { When::Never } else { When::Auto });
@@ -124,11 +126,35 @@ pub(crate) fn run(program: &'static str, request: Request) -> Result<ExitCode, C
     if options.explain {
         explain(output, messages, known.as_deref(), &summary);
     }
-    let reached = shown.unwrap_or_else(|| counts(&counters, None));
+    let reached = shown.unwrap_or_else(|| counts(&counters, None, false));
     let unwritten = manifest::end(manifest, !(summary.interrupted || summary.out_of_space));
     let (summary, shown) = (&summary, shown.is_some());
-    let end = End { program, output, messages, events, summary, reached, unwritten, stats, shown, several };
+    let end =
+        End { program, output, messages, events, summary, reached, unwritten, stats, shown, several, way_on };
     Ok(end.report())
+}
+
+/// Returns the options that the same command lacks to continue after an interruption; `None` if there are none. With `-u` it
+/// passes over what is complete. A new copy of a folder needs `-T` as well: now that the folder exists, the next copy would
+/// go into it.
+fn way_on(
+    items: &[Item],
+    options: &ferry_copy::Options,
+    is_exact: bool,
+    root: &Path,
+) -> Option<&'static str> {
+    if !moves_bytes(options) {
+        return None;
+    }
+    let passes_over = options.update || options.existing == Existing::Keep;
+    let goes_into =
+        options.recursive && !is_exact && items.first().is_some_and(|it| events::target(it) == root);
+    Some(match (passes_over, goes_into) {
+        (true, false) => "",
+        (true, true) => "-T",
+        (false, false) => "-u",
+        (false, true) => "-uT",
+    })
 }
 
 /// Prints what `--explain` asks for: the ways of files as a table, then where operations ran and why.
@@ -233,23 +259,35 @@ pub(crate) fn no_record(what: &str, path: Option<&Path>, error: &std::io::Error)
 
 /// Returns the count of all that is to be copied, unless the copy follows links that it meets.
 fn census(items: &[Item], options: &ferry_copy::Options) -> Option<Census> {
+    let root = |item: &Item| census::Root { source: item.source.clone(), target: events::target(item) };
     let plan = census::Plan {
-        roots: items.iter().map(|item| item.source.clone()).collect(),
+        roots: items.iter().map(root).collect(),
         follows: options.dereference != Dereference::Never,
-        sizes: options.make == Make::Copy && !options.attributes_only,
+        sizes: moves_bytes(options),
         links: options.preserve.links,
         one_filesystem: options.one_file_system,
+        stays: match options.existing {
+            Existing::Keep | Existing::Refuse => Stays::Existing,
+            Existing::Replace | Existing::Ask if options.update => Stays::NotOlder,
+            Existing::Replace | Existing::Ask => Stays::None,
+        },
+        preview: None,
     };
     let is_followed = options.recursive && options.dereference == Dereference::Always;
     (!is_followed).then(|| Census::new(plan))
 }
 
-fn counts(progress: &Progress, census: Option<&Census>) -> Counts {
+fn moves_bytes(options: &ferry_copy::Options) -> bool {
+    options.make == Make::Copy && !options.attributes_only
+}
+
+fn counts(progress: &Progress, census: Option<&Census>, moves_bytes: bool) -> Counts {
     // Read this first, so that the count below is final if the walk has ended.
     let is_complete = progress.walk_ended.load(Ordering::Acquire);
-    let found = is_complete.then(|| All { entries: progress.entries_found.get(), bytes: None });
+    let found = is_complete.then(|| All { entries: progress.entries_found.get(), ..All::default() });
     let all = census.and_then(Census::all).or(found);
-    Counts { entries: progress.entries_done.get(), bytes: progress.bytes_done.get(), passed: 0, all }
+    let (entries, bytes) = (progress.entries_done.get(), progress.bytes_done.get());
+    Counts { entries, bytes, passed: 0, all, moves_bytes }
 }
 
 /// State for the messages at the end of a run.
@@ -267,18 +305,19 @@ struct End<'a> {
     shown: bool,
     /// True if more than one file was requested.
     several: bool,
+    /// Options with which the same command continues.
+    way_on: Option<&'static str>,
 }
 
 impl End<'_> {
     fn report(&self) -> ExitCode {
         let failures = self.messages.failures();
-        if self.summary.out_of_space && self.several {
-            self.error("stopped early: the target's space or quota is used up");
-        }
         let columns = self.output.error_columns();
         // As `cp`, print no unrequested summary.
         if self.shown || self.stats.is_some() || self.summary.interrupted && self.program != "cp" {
-            self.output.error(&stats::closing(self.summary, &self.reached, columns));
+            self.output.error(&stats::closing(self.summary, &self.reached, self.way_on, columns));
+        } else if self.summary.out_of_space && self.several {
+            self.error("stopped early: the target's space or quota is used up");
         }
         match self.stats {
             Some(StatsFormat::Text) => self.output.error(&stats::text(self.summary, columns)),

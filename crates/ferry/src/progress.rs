@@ -17,6 +17,7 @@ use crate::output::{Output, lock};
 use line::Facts;
 
 pub(crate) mod census;
+pub(crate) mod ending;
 mod line;
 #[cfg(test)]
 mod tests;
@@ -26,7 +27,7 @@ pub(crate) enum When {
     /// On a terminal, after half a second.
     #[default]
     Auto,
-    /// From the start, also without a terminal.
+    /// After a tenth of a second on a terminal; otherwise a line a second.
     Always,
     Never,
 }
@@ -45,12 +46,14 @@ pub(crate) struct Counts {
     /// Bytes that need not be moved.
     pub(crate) passed: u64,
     pub(crate) all: Option<All>,
+    /// Set if the work is to move bytes: then entries alone give no percentage.
+    pub(crate) moves_bytes: bool,
 }
 
 impl Counts {
     /// Formats `1,204/2,811 entries, 261/629 MB`, as the line of progress has them.
     pub(crate) fn text(&self) -> String {
-        let Self { entries, bytes, passed, all } = *self;
+        let Self { entries, bytes, passed, all, moves_bytes: _ } = *self;
         let entries = line::entries_of((entries, all.map(|all| all.entries)));
         format!("{entries}, {}", line::bytes_of((bytes + passed, all.and_then(|all| all.bytes))))
     }
@@ -62,6 +65,8 @@ pub(crate) struct All {
     pub(crate) entries: u64,
     /// `None` if only entries were counted.
     pub(crate) bytes: Option<u64>,
+    /// Set if the number of bytes is an estimate.
+    pub(crate) is_estimate: bool,
 }
 
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -88,17 +93,17 @@ impl Indicator {
         let terminal = std::io::stderr().is_terminal();
         let delay = match when {
             When::Auto if terminal => PATIENCE,
-            When::Always => Duration::ZERO,
+            When::Always => BAR_PERIOD,
             When::Auto | When::Never => return Self { stop, thread: None },
         };
         let show = {
             let stop = Arc::clone(&stop);
             let start = Instant::now();
             move || {
-                if !delay.is_zero() && stop.within(delay) {
-                    return None;
-                }
                 let history = History::new(start);
+                if stop.within(delay) {
+                    return (when == When::Always).then(&counts);
+                }
                 Some(if terminal {
                     draw_bar(&counts, history, &output, &stop)
                 } else {
@@ -143,9 +148,14 @@ fn draw_bar(counts: &impl Fn() -> Counts, mut history: History, output: &Output,
 }
 
 fn print_lines(counts: &impl Fn() -> Counts, mut history: History, output: &Output, stop: &Stop) -> Counts {
-    // The first call begins to count the work.
-    counts();
-    while !stop.within(LINE_PERIOD) {
+    let mut wait = LINE_PERIOD - BAR_PERIOD;
+    // A call begins to count the work, so that the first line has all of it.
+    if !stop.within(census::DELAY - BAR_PERIOD) {
+        counts();
+        wait = LINE_PERIOD - census::DELAY;
+    }
+    while !stop.within(wait) {
+        wait = LINE_PERIOD;
         output.error(&line::plain(&history.add(Instant::now(), counts()).facts(), Screen::USUAL.columns));
     }
     counts()
@@ -213,7 +223,7 @@ struct Moment {
 
 impl Moment {
     fn facts(&self) -> Facts {
-        let Counts { entries, bytes, passed, all } = self.counts;
+        let Counts { entries, bytes, passed, all, moves_bytes } = self.counts;
         let bytes = bytes + passed;
         // Bytes count only where all of them are known.
         let work = |entries: u64, bytes: u64| match all.and_then(|all| all.bytes) {
@@ -222,12 +232,14 @@ impl Moment {
         };
         let done = work(entries, bytes);
         // The source may have grown.
-        let whole = all.map(|all| work(all.entries, all.bytes.unwrap_or(0)).max(done));
+        let known = all.filter(|all| all.bytes.is_some() || !moves_bytes);
+        let whole = known.map(|all| work(all.entries, all.bytes.unwrap_or(0)).max(done));
         let recent = work(self.entries, self.bytes + self.passed);
         let left = whole.and_then(|whole| ((whole - done) * self.window.as_millis()).checked_div(recent));
         let left = left.and_then(|left| u64::try_from(left).ok()).map(Duration::from_millis);
         Facts {
             percent: whole.and_then(|whole| (done * 100).checked_div(whole)),
+            is_estimate: all.is_some_and(|all| all.is_estimate),
             bytes: (bytes, all.and_then(|all| all.bytes)),
             entries: (entries, all.map(|all| all.entries)),
             rate: (self.bytes, self.window),

@@ -14,7 +14,8 @@ use std::time::Instant;
 
 use ferry_copy::{Make, Observer, Progress};
 use ferry_sync::plan::{Action, Kind, Verb};
-use ferry_sync::{Acting, BadList, List, Refused, Selection, Surroundings, Totals, Use};
+use ferry_sync::preview::Preview;
+use ferry_sync::{Acting, BadList, Comparison, List, Refused, Surroundings, Totals, Use};
 
 use crate::arguments::{CommandError, Usage};
 use crate::complete_file::{CompleteFile, is_in};
@@ -23,7 +24,8 @@ use crate::events::{Events, Place, Ticker};
 use crate::layout::wrapped;
 use crate::manifest::{self, Collected};
 use crate::output::{Output, describe};
-use crate::progress::census::{self, Census};
+use crate::progress::census::{self, Census, Stays};
+use crate::progress::ending::{self, Cause, Incomplete};
 use crate::progress::{Counts, Indicator};
 use crate::quote::quote;
 use crate::signals;
@@ -75,10 +77,15 @@ pub(crate) fn run_noting(request: &Request, note: impl FnOnce(&Totals)) -> Resul
         let slash = if is_folder { "/" } else { "" };
         output.line(&format!("left out    {}{slash} ({why})", quote(path)));
     };
+    let list = match &request.task {
+        Task::Sync(_, _, Some(names)) => Some(Arc::new(read_list(names).map_err(refuse)?)),
+        Task::Sync(_, _, None) | Task::Apply(_) | Task::Undo(..) => None,
+    };
     let counters = Arc::new(Progress::default());
     let current = {
-        let (counters, census) = (Arc::clone(&counters), census(&request.task));
-        move || counts(&counters, census.as_ref())
+        let (counters, census) = (Arc::clone(&counters), census(request, list.as_ref()));
+        let reads_all = reads_all(request);
+        move || counts(&counters, census.as_ref(), reads_all)
     };
     let indicator = Indicator::start(request.progress, current, Arc::clone(&output));
     let ticker = events.clone().map(|events| Ticker::start(events, Arc::clone(&counters)));
@@ -94,40 +101,61 @@ pub(crate) fn run_noting(request: &Request, note: impl FnOnce(&Totals)) -> Resul
         manifest: manifest.as_ref().map(|collected| Arc::clone(&collected.manifest)),
         gate: yielding.as_ref().and_then(Yielding::gate),
     };
-    let list = match &request.task {
-        Task::Sync(_, _, Some(names)) => Some(Arc::new(read_list(names).map_err(refuse)?)),
-        Task::Sync(_, _, None) | Task::Apply(_) | Task::Undo(..) => None,
-    };
     let done = repeat(request, &output, (&passing, &messages), |acting| {
         if let Some(collected) = &manifest {
             collected.manifest.restart();
         }
         perform(request, acting, list.clone(), &surroundings)
     });
-    let reached = indicator.stop().unwrap_or_else(|| counts(&counters, None));
+    let reached = indicator.stop().unwrap_or_else(|| counts(&counters, None, reads_all(request)));
     drop(ticker);
     let (totals, closing) = done.map_err(refuse)?;
     note(&totals);
     let unwritten = manifest::end(manifest, !(totals.interrupted || totals.out_of_space));
-    let changes = closing.map(|closing| ended(&totals, &reached, closing(&totals)));
+    // What is overwritten in place is neither removed nor kept.
+    let is_counted = !request.acting.in_place;
+    let left = reached.bytes.saturating_sub(totals.bytes) * u64::from(is_counted);
+    let kept = passing.kept().min(left);
+    let incomplete = Incomplete { removed: left - kept, kept };
+    let changes = closing.map(|closing| ended(&totals, (&reached, incomplete), closing(&totals)));
     let closing = Closings { changes, yielding: yielding.as_ref() };
     Ok(end(&totals, closing, unwritten.as_deref(), events.as_deref(), (&output, &messages)))
 }
 
-/// Returns the count of the source, if all of it takes part.
-fn census(task: &Task) -> Option<Census> {
-    let Task::Sync(sync, _, None) = task else { return None };
-    let one_filesystem = sync.selection.one_file_system;
-    let whole = Selection { one_file_system: one_filesystem, ..Selection::default() };
-    let roots = vec![sync.source.clone()];
-    let plan = census::Plan { roots, follows: true, sizes: true, one_filesystem, ..census::Plan::default() };
-    (sync.selection == whole).then(|| Census::new(plan))
+/// Returns the count of what takes part in a sync. Files whose content is compared or hashed are all read: then the bytes
+/// of equal files are work, too.
+fn census(request: &Request, list: Option<&Arc<List>>) -> Option<Census> {
+    let Task::Sync(sync, ..) = &request.task else { return None };
+    let preview = Preview::new(&ferry_sync::Request { list: list.cloned(), ..*sync.clone() })?;
+    let stays = if reads_all(request) { Stays::None } else { Stays::Equal };
+    let plan = census::Plan {
+        roots: vec![census::Root { source: sync.source.clone(), target: sync.target.clone() }],
+        follows: true,
+        sizes: true,
+        links: false,
+        one_filesystem: preview.stays_on_filesystem(),
+        stays,
+        preview: Some(preview),
+    };
+    Some(Census::new(plan))
 }
 
-fn counts(progress: &Progress, census: Option<&Census>) -> Counts {
-    let all = census.and_then(Census::all);
-    let (bytes, passed) = (progress.bytes_done.get(), progress.bytes_passed.get());
-    Counts { entries: progress.entries_done.get(), bytes, passed, all }
+/// Returns true if the content of equal files is read.
+fn reads_all(request: &Request) -> bool {
+    let compares =
+        |task: &Task| matches!(task, Task::Sync(sync, ..) if sync.comparison == Comparison::Content);
+    compares(&request.task) || request.manifest.is_some()
+}
+
+fn counts(progress: &Progress, census: Option<&Census>, reads_all: bool) -> Counts {
+    let passed = if reads_all { progress.bytes_passed.get() } else { 0 };
+    Counts {
+        entries: progress.entries_done.get(),
+        bytes: progress.bytes_done.get(),
+        passed,
+        all: census.and_then(Census::all),
+        moves_bytes: true,
+    }
 }
 
 /// Begins the events that `--events` asks for.
@@ -294,7 +322,7 @@ fn end(
 ) -> ExitCode {
     let program = MANUAL.name;
     let error = |text: &str| output.error(&format!("{program}: {text}"));
-    if totals.out_of_space {
+    if totals.out_of_space && closing.changes.is_none() {
         error("stopped early: the target's space or quota is used up");
     }
     if let Some((found, limit)) = totals.too_many {
@@ -356,15 +384,22 @@ fn restored(totals: &Totals) -> String {
     format!("restored {}", counted(totals.done.created, "entry", "entries"))
 }
 
-/// Adds to a closing line how the run ended; if it was stopped, with the last figures of progress.
-fn ended(totals: &Totals, reached: &Counts, mut line: String) -> String {
-    if totals.interrupted {
-        let why = if totals.io.signal.is_some() { "interrupted" } else { "stopped by --time-limit" };
-        line.insert_str(0, &format!("{why} after {}: ", reached.text()));
-        line += "; the same command continues";
-    }
+/// Adds to a closing line how the run ended; if it was stopped, with the last figures of progress, the fate of incomplete
+/// files, and that the same command continues.
+fn ended(totals: &Totals, (reached, incomplete): (&Counts, Incomplete), mut line: String) -> String {
+    let cause = match (totals.out_of_space, totals.interrupted) {
+        (true, _) => Some(Cause::Space),
+        // Without a signal it was the time limit.
+        (false, true) if totals.io.signal.is_none() => Some(Cause::TimeLimit),
+        (false, true) => Some(Cause::Signal),
+        (false, false) => None,
+    };
     if totals.failed > 0 {
         line += &format!(", {} failed", count(totals.failed));
+    }
+    if let Some(cause) = cause {
+        line.insert_str(0, &format!("{} {}: ", cause.text(), reached.text()));
+        line += &format!("; {}; {}", incomplete.text(), ending::way_on(cause, None));
     }
     line
 }

@@ -33,8 +33,9 @@ impl Walk<'_> {
 
     /// Decides about rows of the last level that were examined.
     pub(super) fn settle(&mut self, rows: Vec<Row>, examined: Vec<Examined>) -> Vec<Planned> {
-        self.progress.entries_found.add(rows.len() as u64);
-        self.progress.entries_done.add(rows.len() as u64);
+        let of_source = rows.iter().filter(|row| row.source.is_some()).count() as u64;
+        self.progress.entries_found.add(of_source);
+        self.progress.entries_done.add(of_source);
         let is_unlisted = |one: &Examined| matches!(one, Examined::Failed(FailureKind::Unlisted));
         if examined.iter().any(is_unlisted) {
             self.spare_last();

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::layout::wrapped;
 use crate::progress::Counts;
+use crate::progress::ending::{self, Cause, Incomplete};
 use crate::units::{bytes, count, counted, per_second, rate, ratio, real, time};
 
 #[cfg(test)]
@@ -26,25 +27,47 @@ impl StatsFormat {
     pub(crate) const NAMES: [(&str, Self); 2] = [("text", Self::Text), ("json", Self::Json)];
 }
 
-/// Formats `copied 60,123 entries, 851 MB in 1.2 s (709 MB/s)`, in lines of at most `columns`. After an interruption the
-/// line has `reached`, the figures of progress: those of failed entries and incomplete files are among them.
-pub(crate) fn closing(summary: &Summary, reached: &Counts, columns: usize) -> String {
+/// Formats `copied 60,123 entries, 851 MB in 1.2 s (709 MB/s)`, in lines of at most `columns`. After a run that ended early
+/// the line has `reached`, the figures of progress: those of failed entries and incomplete files are among them. `way_on` is
+/// the option with which the same command continues: an empty one if it lacks nothing, `None` if it can't continue.
+pub(crate) fn closing(summary: &Summary, reached: &Counts, way_on: Option<&str>, columns: usize) -> String {
     let (moved, took) = (summary.bytes(), time(summary.wall));
-    let mut line = if summary.interrupted {
-        format!("interrupted after {} in {took} ({})", reached.text(), rate(reached.bytes, summary.wall))
-    } else {
-        let what = counted(entries(summary), "entry", "entries");
-        format!("copied {what}, {} in {took} ({})", bytes(moved), rate(moved, summary.wall))
+    let cause = cause(summary);
+    let mut line = match cause {
+        Some(cause) => {
+            let (why, figures) = (cause.text(), reached.text());
+            format!("{why} {figures} in {took} ({})", rate(reached.bytes, summary.wall))
+        }
+        None => {
+            let what = counted(entries(summary), "entry", "entries");
+            format!("copied {what}, {} in {took} ({})", bytes(moved), rate(moved, summary.wall))
+        }
     };
     if summary.failed > 0 {
         line += &format!(", {} failed", count(summary.failed));
     }
     if summary.unfinished > 0 {
         line += &format!(", {} left incomplete", count(summary.unfinished));
-    } else if summary.interrupted && reached.bytes > moved {
-        line += &format!("; {} of incomplete files were removed", bytes(reached.bytes - moved));
+    }
+    if let Some(cause) = cause {
+        // Which of the bytes belong to targets that were left incomplete is not known.
+        let removed = if summary.unfinished > 0 { 0 } else { reached.bytes.saturating_sub(moved) };
+        line += &format!("; {}", Incomplete { removed, kept: 0 }.text());
+        if let Some(option) = way_on {
+            let option = Some(option).filter(|option| !option.is_empty());
+            line += &format!("; {}", ending::way_on(cause, option));
+        }
     }
     wrapped("", &line, 2, columns)
+}
+
+/// Returns why a copy ended early.
+fn cause(summary: &Summary) -> Option<Cause> {
+    match (summary.out_of_space, summary.interrupted) {
+        (true, _) => Some(Cause::Space),
+        (false, true) => Some(Cause::Signal),
+        (false, false) => None,
+    }
 }
 
 fn entries(summary: &Summary) -> u64 {

@@ -12,6 +12,8 @@ mod tests;
 pub(super) struct Facts {
     /// `None` while the amount of work is unknown.
     pub(super) percent: Option<u128>,
+    /// Set if all bytes are an estimate: the percentage begins with `~`.
+    pub(super) is_estimate: bool,
     /// Bytes done and all bytes.
     pub(super) bytes: (u64, Option<u64>),
     /// Entries done and all entries.
@@ -29,7 +31,8 @@ const BAR: (usize, usize) = (12, 42);
 
 /// Formats `41 %  261/629 MB  63 MB/s  0:06 left  1,204/2,811 entries` in at most `columns`.
 pub(super) fn plain(facts: &Facts, columns: usize) -> String {
-    let percent = facts.percent.map(|percent| format!("{percent} %"));
+    let about = if facts.is_estimate { "~" } else { "" };
+    let percent = facts.percent.map(|percent| format!("{about}{percent} %"));
     let moved = Some(bytes_of(facts.bytes));
     let speed = Some(rate(facts.rate.0, facts.rate.1));
     let time = match facts.left {

@@ -2,10 +2,12 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use ferry_copy::{Copied, Explained, Failure, FailureKind, Observer, PartNote, Question, Unfinished};
+use ferry_copy::{
+    Copied, Explained, Failure, FailureKind, Observer, PartNote, PartState, Question, Unfinished,
+};
 use ferry_io::Errno;
 
 use crate::events::Events;
@@ -22,11 +24,19 @@ pub(super) struct Passing {
     may_pass: AtomicBool,
     /// An error of a device that may pass once.
     is_io_error: AtomicBool,
+    /// Bytes of incomplete files that the next run goes on after.
+    kept: AtomicU64,
 }
 
 impl Passing {
     pub(super) fn new(inner: Arc<dyn Observer>, events: Option<Arc<Events>>) -> Self {
-        Self { inner, events, may_pass: AtomicBool::new(false), is_io_error: AtomicBool::new(false) }
+        let [may_pass, is_io_error] = [AtomicBool::new(false), AtomicBool::new(false)];
+        Self { inner, events, may_pass, is_io_error, kept: AtomicU64::new(0) }
+    }
+
+    /// Returns the number of bytes of incomplete files that the next run goes on after.
+    pub(super) fn kept(&self) -> u64 {
+        self.kept.load(Ordering::Relaxed)
     }
 
     /// Returns true if a failure of this attempt may pass, and forgets them all.
@@ -80,6 +90,10 @@ impl Observer for Passing {
     }
 
     fn part(&self, note: &PartNote) {
+        match note.state {
+            PartState::Kept(bytes) => drop(self.kept.fetch_add(bytes, Ordering::Relaxed)),
+            PartState::Continued(_) | PartState::Ignored(_) => {}
+        }
         self.inner.part(note);
         if let Some(events) = &self.events {
             events.part(note);

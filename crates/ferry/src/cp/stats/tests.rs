@@ -38,40 +38,52 @@ fn summary() -> Summary {
 fn the_closing_line_says_what_was_done() {
     let reached = Counts { entries: 60_123, bytes: 851_000_000, ..Counts::default() };
     let expected = "copied 60,123 entries, 851 MB in 1.2 s (709 MB/s)";
-    assert_eq!(closing(&summary(), &reached, 80), expected);
+    assert_eq!(closing(&summary(), &reached, None, 80), expected);
     let failed = Summary { failed: 2, unfinished: 1, ..summary() };
-    assert_eq!(closing(&failed, &reached, 80), format!("{expected}, 2 failed, 1 left incomplete"));
+    assert_eq!(closing(&failed, &reached, None, 80), format!("{expected}, 2 failed, 1 left incomplete"));
 }
 
 #[test]
 fn after_an_interruption_the_closing_line_has_the_figures_of_progress() {
     let interrupted = Summary { interrupted: true, failed: 2, ..summary() };
-    let all = Some(All { entries: 90_000, bytes: Some(1_700_000_000) });
+    let all = Some(All { entries: 90_000, bytes: Some(1_700_000_000), is_estimate: false });
     let reached = Counts { entries: 60_125, bytes: 872_000_000, all, ..Counts::default() };
     for (columns, expected) in [
         (
             40,
             "interrupted after 60,125/90,000 entries,\n  \
              872 MB/1.7 GB in 1.2 s (727 MB/s), 2\n  \
-             failed; 21 MB of incomplete files were\n  \
-             removed",
+             failed; 21 MB of incomplete files\n  \
+             removed, complete ones kept; with -u\n  \
+             the same command continues",
         ),
         (
             80,
             "interrupted after 60,125/90,000 entries, 872 MB/1.7 GB in 1.2 s (727 MB/s), 2\n  \
-             failed; 21 MB of incomplete files were removed",
+             failed; 21 MB of incomplete files removed, complete ones kept; with -u the\n  \
+             same command continues",
         ),
         (
             200,
             "interrupted after 60,125/90,000 entries, 872 MB/1.7 GB in 1.2 s (727 MB/s), 2 failed; \
-             21 MB of incomplete files were removed",
+             21 MB of incomplete files removed, complete ones kept; with -u the same command continues",
         ),
     ] {
-        assert_eq!(closing(&interrupted, &reached, columns), expected, "{columns} columns");
+        assert_eq!(closing(&interrupted, &reached, Some("-u"), columns), expected, "{columns} columns");
     }
     let unknown = Counts { entries: 1, bytes: 851_000_000, ..Counts::default() };
     let interrupted = Summary { interrupted: true, ..summary() };
-    assert_eq!(closing(&interrupted, &unknown, 80), "interrupted after 1 entry, 851 MB in 1.2 s (709 MB/s)");
+    let expected = "interrupted after 1 entry, 851 MB in 1.2 s (709 MB/s); complete files kept";
+    assert_eq!(closing(&interrupted, &unknown, None, 80), expected);
+    let continues = format!("{expected}; the same command continues");
+    assert_eq!(closing(&interrupted, &unknown, Some(""), 200), continues);
+    let full = Summary { out_of_space: true, failed: 1, unfinished: 1, ..summary() };
+    assert_eq!(
+        closing(&full, &reached, Some("-uT"), 400),
+        "stopped early, because the target's space or quota is used up, after 60,125/90,000 entries, 872 MB/1.7 GB in \
+         1.2 s (727 MB/s), 1 failed, 1 left incomplete; complete files kept; once there is space, with -uT the same \
+         command continues"
+    );
 }
 
 #[test]

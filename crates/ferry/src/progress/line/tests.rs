@@ -3,6 +3,7 @@ use super::*;
 fn facts() -> Facts {
     Facts {
         percent: Some(41),
+        is_estimate: false,
         bytes: (261_000_000, Some(629_000_000)),
         entries: (1204, Some(2811)),
         rate: (63_000_000, Duration::from_secs(1)),
@@ -57,4 +58,10 @@ fn units_stand_once_if_they_are_the_same() {
 fn a_full_bar_has_no_arrow() {
     let line = with_bar(&Facts { percent: Some(100), ..facts() }, 79);
     assert!(line.ends_with("[=================]"), "{line}");
+}
+
+#[test]
+fn an_estimate_is_marked() {
+    let estimate = Facts { is_estimate: true, ..facts() };
+    assert_eq!(plain(&estimate, 30), "~41 %  261/629 MB  0:06 left");
 }
