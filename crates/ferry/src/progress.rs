@@ -70,6 +70,8 @@ pub(crate) struct All {
 }
 
 const PATIENCE: Duration = Duration::from_millis(500);
+/// Time before the work is counted: shorter copies are not slowed down.
+const COUNT_DELAY: Duration = Duration::from_millis(500);
 const BAR_PERIOD: Duration = Duration::from_millis(100);
 const LINE_PERIOD: Duration = Duration::from_secs(1);
 /// Number of samples that a rate covers.
@@ -150,9 +152,9 @@ fn draw_bar(counts: &impl Fn() -> Counts, mut history: History, output: &Output,
 fn print_lines(counts: &impl Fn() -> Counts, mut history: History, output: &Output, stop: &Stop) -> Counts {
     let mut wait = LINE_PERIOD - BAR_PERIOD;
     // A call begins to count the work, so that the first line has all of it.
-    if !stop.within(census::DELAY - BAR_PERIOD) {
+    if !stop.within(COUNT_DELAY - BAR_PERIOD) {
         counts();
-        wait = LINE_PERIOD - census::DELAY;
+        wait = LINE_PERIOD - COUNT_DELAY;
     }
     while !stop.within(wait) {
         wait = LINE_PERIOD;

@@ -1,11 +1,11 @@
 //! Counting the work ahead of a copy, so that a percentage appears early.
 //!
-//! A thread of its own lists the sources once progress is shown and the copy has taken [`DELAY`]. The first pass lists
-//! everything, and examines all of the first [`FIRST`] files, then one in [`EVERY`]: with more files the bytes are an
+//! A thread of its own lists the sources once progress is shown and the copy has taken [`COUNT_DELAY`]. The first pass lists
+//! everything, and examines all of the first [`FIRST`] files, then one in 16: with more files the bytes are an
 //! estimate. Then a second pass at the lowest priority examines every file. What either reads from the device the copy then
 //! finds in memory. What can't be listed counts as nothing, because the copy will report it.
 //!
-//! The same entries count that the copy takes ([`Preview`] for `ferry sync`), and no bytes of files that stay as they
+//! The same entries count that the copy takes (`ferry_sync::preview` for a sync), and no bytes of files that stay as they
 //! are. A file of the target that was made since the run began counts as moved.
 //!
 //! The count is given up for trees with too many folders at once ([`MOST`]), or with paths that are too long to be opened
@@ -14,17 +14,16 @@
 //! Limits: entries that appear after they were counted are missing. Of files with several names, beyond [`MOST`] of
 //! them, each name counts.
 
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
-use ferry_sync::preview::Preview;
-
-use super::All;
+use super::{All, COUNT_DELAY};
 use crate::output::lock;
+pub(crate) use plan::{Plan, Root, Stays};
 use tree::Counter;
 
+mod plan;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -33,53 +32,10 @@ mod tree;
 const MOST: usize = 1 << 16;
 /// Number of files that are all examined in the first pass.
 const FIRST: u64 = 4096;
-/// Of the files after these, the first pass examines one in so many.
-const EVERY: u64 = 16;
 /// The lowest priority (setpriority(2)).
 const IDLE: i32 = 19;
-/// Time before the count begins: shorter copies are not slowed down.
-pub(super) const DELAY: Duration = Duration::from_millis(500);
 
-/// What is counted.
-#[derive(Default)]
-pub(crate) struct Plan {
-    /// Entries to count, with all that is in them.
-    pub(crate) roots: Vec<Root>,
-    /// Set if links among the roots are followed.
-    pub(crate) follows: bool,
-    /// Set if sizes of files are added up.
-    pub(crate) sizes: bool,
-    /// Set if a file with several names counts once.
-    pub(crate) links: bool,
-    /// Set if folders on other filesystems are not entered.
-    pub(crate) one_filesystem: bool,
-    /// Files of the target that stay as they are: their bytes do not count.
-    pub(crate) stays: Stays,
-    /// Decides which entries of a sync take part. The root itself does not count.
-    pub(crate) preview: Option<Preview>,
-}
-
-/// An entry to count, and its place in the target.
-#[derive(Debug, Clone)]
-pub(crate) struct Root {
-    pub(crate) source: PathBuf,
-    pub(crate) target: PathBuf,
-}
-
-/// Files of the target that stay as they are, without their content being read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Stays {
-    #[default]
-    None,
-    /// Every file.
-    Existing,
-    /// Files that are not older than their source.
-    NotOlder,
-    /// Files that the preview says are equal to their source.
-    Equal,
-}
-
-/// A count that begins when it is asked for, after [`DELAY`].
+/// A count that begins when it is asked for, after [`COUNT_DELAY`].
 pub(crate) struct Census {
     plan: Arc<Plan>,
     begun: Instant,
@@ -101,9 +57,9 @@ impl Census {
         Self { plan: Arc::new(plan), begun: Instant::now(), since, state: OnceLock::new() }
     }
 
-    /// Returns all work, once it is counted or estimated. The first call after [`DELAY`] begins to count.
+    /// Returns all work, once it is counted or estimated. The first call after [`COUNT_DELAY`] begins to count.
     pub(crate) fn all(&self) -> Option<All> {
-        if self.begun.elapsed() < DELAY {
+        if self.begun.elapsed() < COUNT_DELAY {
             return None;
         }
         let state = self.state.get_or_init(|| {

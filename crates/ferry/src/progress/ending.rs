@@ -27,6 +27,7 @@ impl Cause {
 /// Bytes of the files that were not complete when a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Incomplete {
+    /// Bytes that are copied again.
     pub(crate) removed: u64,
     /// Bytes that the next run goes on after.
     pub(crate) kept: u64,
@@ -40,7 +41,9 @@ impl Incomplete {
             (0, 0) => "complete files kept".to_owned(),
             (_, 0) => format!("{removed} of incomplete files removed, complete ones kept"),
             (0, _) => format!("{kept} of incomplete files kept, and all complete ones"),
-            (_, _) => format!("{kept} of incomplete files kept, and all complete ones; {removed} removed"),
+            (_, _) => {
+                format!("{kept} of incomplete files kept, and all complete ones; {removed} are copied again")
+            }
         }
     }
 }

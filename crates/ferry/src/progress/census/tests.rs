@@ -1,6 +1,8 @@
 use std::fs;
 use std::path::Path;
 
+use ferry_sync::preview::Preview;
+
 use super::*;
 
 fn tree() -> tempfile::TempDir {
@@ -180,6 +182,6 @@ fn a_total_is_known_after_a_moment() {
         }
         std::thread::sleep(Duration::from_millis(1));
     };
-    assert!(begun.elapsed() >= DELAY - Duration::from_millis(50), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() >= COUNT_DELAY - Duration::from_millis(50), "{:?}", begun.elapsed());
     assert_eq!(Some(all), exact(9, None));
 }

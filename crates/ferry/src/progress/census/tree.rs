@@ -12,9 +12,11 @@ use ferry_io::Time;
 use ferry_sync::preview::{Listed, Patterns, Preview, Version};
 use rustix::io::Errno;
 
-use super::{EVERY, Plan, Root, Stays};
+use super::plan::{Plan, Root, Stays};
 use crate::progress::All;
 
+/// Of the files after the first, one in so many is examined.
+const EVERY: u64 = 16;
 /// Largest `.gitignore` file that is read, in bytes.
 const LARGEST: u64 = 1 << 20;
 

@@ -8,7 +8,7 @@ fn the_fate_of_incomplete_files_is_told() {
     assert_eq!(text(0, 34_000_000), "34 MB of incomplete files kept, and all complete ones");
     assert_eq!(
         text(5_000, 34_000_000),
-        "34 MB of incomplete files kept, and all complete ones; 5.0 kB removed"
+        "34 MB of incomplete files kept, and all complete ones; 5.0 kB are copied again"
     );
 }
 
