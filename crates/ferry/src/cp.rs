@@ -106,11 +106,7 @@ pub(crate) fn run(program: &'static str, request: Request) -> Result<ExitCode, C
     let counters = Arc::new(Progress::default());
     let ticker = events.clone().map(|events| Ticker::start(events, Arc::clone(&counters))).transpose();
     let ticker = ticker.map_err(|error| misuse(Usage::plain(format!("cannot start a thread: {error}"))))?;
-    let current = {
-        let (counters, census, moves) =
-            (Arc::clone(&counters), census(&items, &options), moves_bytes(&options));
-        move || counts(&counters, census.as_ref(), moves)
-    };
+    let current = current(Arc::clone(&counters), &items, &options);
     // As `cp`, show nothing that GNU cp would not show.
     let progress = progress.unwrap_or(if program == "cp" { When::Never } else { When::Auto });
     let indicator = Indicator::start(progress, current, Arc::clone(&output));
@@ -275,6 +271,16 @@ fn census(items: &[Item], options: &ferry_copy::Options) -> Option<Census> {
     };
     let is_followed = options.recursive && options.dereference == Dereference::Always;
     (!is_followed).then(|| Census::new(plan))
+}
+
+/// Returns the counts for a display of progress, whenever it is called.
+fn current(
+    counters: Arc<Progress>,
+    items: &[Item],
+    options: &ferry_copy::Options,
+) -> impl Fn() -> Counts + Send + use<> {
+    let (census, moves) = (census(items, options), moves_bytes(options));
+    move || counts(&counters, census.as_ref(), moves)
 }
 
 fn moves_bytes(options: &ferry_copy::Options) -> bool {
