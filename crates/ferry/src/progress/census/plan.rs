@@ -1,10 +1,10 @@
-//! The work to count ahead of a copy.
+//! The plan of a count.
 
 use std::path::PathBuf;
 
 use ferry_sync::preview::Preview;
 
-/// What is counted.
+/// The work to count.
 #[derive(Default)]
 pub(crate) struct Plan {
     /// Entries to count, with all that is in them.
