@@ -1,5 +1,6 @@
 //! Completions in bash, zsh and fish at a terminal.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -33,17 +34,15 @@ fn scripts(shell: &str, file: &str) -> TempDir {
     place
 }
 
-/// Types `start`, all of [`TYPED`] and `more` in the shell that `command` starts.
-fn check(place: &Path, command: &str, start: &str, more: &[(&str, &str)]) {
+/// Returns true if the shell that `command` starts can be used at a terminal.
+fn can_type_in(command: &str) -> bool {
     let shell = command.split(' ').next().unwrap_or_default();
-    for program in [shell, "script"] {
-        if !is_installed(program) {
-            skip::<()>(&format!("{program} is not installed"));
-            return;
-        }
-    }
-    let typed: Vec<&(&str, &str)> = TYPED.iter().chain(more).collect();
-    let lines: String = typed.iter().map(|(line, _)| format!("{line}\n")).collect();
+    let missing = [shell, "script"].into_iter().find(|program| !is_installed(program));
+    missing.is_none_or(|program| skip::<()>(&format!("{program} is not installed")).is_some())
+}
+
+/// Returns the output of the shell that `command` starts, at a terminal where `lines` are typed.
+fn type_in(place: &Path, command: &str, lines: &str) -> String {
     let mut terminal = Command::new("timeout");
     terminal.args(["60", "script", "--quiet", "--return", "--command", command, "/dev/null"]);
     terminal.current_dir(place.join("here")).env_clear();
@@ -51,16 +50,85 @@ fn check(place: &Path, command: &str, start: &str, more: &[(&str, &str)]) {
     terminal.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut terminal = terminal.spawn().unwrap();
     let mut keyboard = terminal.stdin.take().unwrap();
-    keyboard.write_all(format!("{start}\n{lines}exit\n").as_bytes()).unwrap();
+    keyboard.write_all(format!("{lines}exit\n").as_bytes()).unwrap();
     drop(keyboard);
     let output = terminal.wait_with_output().unwrap();
-    let shown = String::from_utf8_lossy(&output.stdout);
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Types `start`, all of [`TYPED`] and `more` in the shell that `command` starts.
+fn check(place: &Path, command: &str, start: &str, more: &[(&str, &str)]) {
+    if !can_type_in(command) {
+        return;
+    }
+    let typed: Vec<&(&str, &str)> = TYPED.iter().chain(more).collect();
+    let lines: String = typed.iter().map(|(line, _)| format!("{line}\n")).collect();
+    let shown = type_in(place, command, &format!("{start}\n{lines}"));
     // The echoed function text never has a marker and arguments in one piece.
     let given: Vec<&str> =
         shown.split("given<").skip(1).filter_map(|rest| Some(rest.split_once('>')?.0)).collect();
     let given: Vec<&str> = given.into_iter().filter(|words| !words.contains(['%', '$'])).collect();
     let wanted: Vec<&str> = typed.iter().map(|(_, wanted)| *wanted).collect();
     assert_eq!(given, wanted, "{command}:\n{shown}");
+}
+
+/// Returns the first word of each line that begins with a long option.
+fn long_options(text: &str) -> BTreeSet<&str> {
+    let first = text.lines().filter_map(|line| line.split_whitespace().next());
+    first.filter(|word| word.starts_with("--") && *word != "--").map(|word| word.trim_end_matches('=')).collect()
+}
+
+/// Calls `check` with the long options of `ferry sync`, taken from its help.
+fn with_options_of_sync(check: impl Fn(&BTreeSet<&str>)) {
+    let output = Command::new(FERRY).args(["sync", "--help"]).env_remove("COLUMNS").output().unwrap();
+    let help = String::from_utf8(output.stdout).unwrap();
+    let list = help.split_once("\nOptions:\n").unwrap().1.split("\n\n").next().unwrap();
+    // A letter stands before some options.
+    let words = list.lines().filter(|line| line.starts_with("  ") && line.trim_start().starts_with('-'));
+    let names = words.filter_map(|line| line.split([' ', '[']).find(|word| word.starts_with("--")));
+    let names: BTreeSet<&str> = names.collect();
+    assert!(names.len() >= 39 && names.contains("--max-load") && names.contains("--trash"), "{names:?}");
+    check(&names);
+}
+
+#[test]
+fn bash_offers_every_option_of_sync() {
+    if !is_installed("bash") {
+        return skip("bash is not installed").unwrap_or_default();
+    }
+    let place = scripts("bash", "ferry");
+    let line = "source ./ferry; COMP_WORDS=(ferry sync --); COMP_CWORD=2; _ferry ferry -- sync; \
+                printf '%s\\n' \"${COMPREPLY[@]}\"";
+    let output = Command::new("bash").args(["--norc", "-c", line]).current_dir(place.path()).output().unwrap();
+    let shown = String::from_utf8(output.stdout).unwrap();
+    with_options_of_sync(|names| assert_eq!(&long_options(&shown), names));
+}
+
+#[test]
+fn fish_offers_every_option_of_sync() {
+    if !is_installed("fish") {
+        return skip("fish is not installed").unwrap_or_default();
+    }
+    let place = scripts("fish", "ferry.fish");
+    let line = "source ./ferry.fish; complete --do-complete 'ferry sync --'";
+    let mut fish = Command::new("fish");
+    let output = fish.args(["--no-config", "-c", line]).current_dir(place.path()).output().unwrap();
+    let shown = String::from_utf8(output.stdout).unwrap();
+    with_options_of_sync(|names| assert_eq!(&long_options(&shown), names));
+}
+
+#[test]
+fn zsh_offers_every_option_of_sync() {
+    const ZSH: &str = "zsh -f -i";
+    if !can_type_in(ZSH) {
+        return;
+    }
+    let place = scripts("zsh", "_ferry");
+    // In a small window zsh would ask before it prints the list.
+    let lines = "stty rows 200 columns 200; LISTMAX=1000; fpath=(${PWD:h} $fpath)\n\
+                 autoload -Uz compinit; compinit -u -D; ferry() { true; }\nferry sync --\t\n";
+    let shown = type_in(place.path(), ZSH, lines);
+    with_options_of_sync(|names| assert_eq!(&long_options(&shown), names, "{shown}"));
 }
 
 #[test]

@@ -44,6 +44,15 @@ fn a_short_help_is_short() {
 }
 
 #[test]
+fn the_help_of_sync_says_first_that_contents_go_into_target() {
+    let first = "Update TARGET with the contents of SOURCE, with or without a trailing slash\n";
+    for option in ["-h", "--help"] {
+        let help = piped(&["sync", option], None);
+        assert!(help.starts_with(first), "{option}: {help}");
+    }
+}
+
+#[test]
 fn a_help_is_coloured_only_on_a_terminal_that_wants_it() {
     let shown = |variable: &str| {
         let line = format!("stty rows 24 columns 60; exec env {variable} {FERRY} verify -h");

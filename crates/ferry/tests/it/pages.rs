@@ -122,6 +122,36 @@ fn every_command_has_a_page_with_every_option() {
     assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), all.len());
 }
 
+/// Needs no groff: the sections are lines of the source.
+#[test]
+fn every_page_has_at_least_three_examples() {
+    let place = tempfile::tempdir().unwrap();
+    assert!(Command::new(FERRY).arg("man").arg(place.path()).status().unwrap().success());
+    let mut names = BTreeSet::new();
+    for entry in std::fs::read_dir(place.path()).unwrap() {
+        let entry = entry.unwrap();
+        let page = std::fs::read_to_string(entry.path()).unwrap();
+        let section = page.split_once("\n.SH EXAMPLES\n").map(|(_, rest)| rest).unwrap_or_default();
+        let lines = section.lines().take_while(|line| !line.starts_with(".SH"));
+        let count = lines.filter(|line| *line == ".TP").count();
+        assert!(count >= 3, "{}: {count} examples", entry.path().display());
+        names.insert(entry.file_name().into_string().unwrap());
+    }
+    for name in ["ferry.1", "ferry-cp.1", "ferry-sync.1", "ferry-lab-run.1", "ferry-trace-show.1"] {
+        assert!(names.contains(name), "{name} is not in {names:?}");
+    }
+}
+
+#[test]
+fn the_page_of_sync_says_first_that_contents_go_into_target() {
+    let place = tempfile::tempdir().unwrap();
+    assert!(Command::new(FERRY).arg("man").arg(place.path()).status().unwrap().success());
+    let page = std::fs::read_to_string(place.path().join("ferry-sync.1")).unwrap();
+    let description = page.split_once("\n.SH DESCRIPTION\n").unwrap().1;
+    let first = "Update TARGET with the contents of SOURCE, with or without a trailing slash.\n";
+    assert!(description.starts_with(first), "{description}");
+}
+
 #[test]
 fn the_page_of_cp_says_what_a_reader_looks_for() {
     if !is_installed("groff") {

@@ -4,7 +4,7 @@ use crate::arguments::Manual;
 
 pub(crate) const MANUAL: Manual = Manual {
     name: "ferry sync",
-    about: "Make the contents of TARGET equal to the contents of SOURCE",
+    about: "Update TARGET with the contents of SOURCE, with or without a trailing slash",
     usage: "ferry sync [OPTION]... SOURCE TARGET\n       ferry sync [OPTION]... --apply PLAN\n       \
             ferry sync [OPTION]... --undo TRASH [TARGET]",
     examples: &[
