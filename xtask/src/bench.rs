@@ -1,4 +1,4 @@
-//! Writes README's table and chart of speeds from records of `ferry lab copy`, and takes these records first.
+//! Writes the table of speeds in docs/performance.md, and README's chart of it, from records of `ferry lab copy`, and takes these records first.
 //!
 //! The records say what was measured; `ferry lab speeds` makes the table and the chart of them. A row is never left
 //! out: without a finished record of each cell, nothing is written.
@@ -18,6 +18,8 @@ use cells::{CELLS, Cell};
 #[cfg(test)]
 mod tests;
 
+/// The document with the table, beneath the root.
+const DOCUMENT: &str = "docs/performance.md";
 /// The chart, beneath the root.
 const CHART: &str = "docs/speeds.svg";
 /// Exit code of `ferry lab copy` if its figures are doubted; the table marks them.
@@ -176,29 +178,19 @@ fn check_age(cells: &[Cell], folder: &Path, binary: &Path) -> Result<(), Failure
     if old.is_empty() { Ok(()) } else { Err(Failure::OldRecords { folder: folder.to_owned(), cells: old }) }
 }
 
-/// Returns the part of README.md: the chart, and the table folded below it, so that the document fits a screen.
-fn section(table: &str) -> String {
-    format!(
-        "![Bars: speeds of ferry, the best other copier and the limit of the machine, relative to GNU cp]({CHART})\n\n\
-         <details><summary>Figures and conditions</summary>\n\n{}\n\n</details>",
-        table.trim_end()
-    )
-}
-
-/// Writes the table into README.md, and the chart.
+/// Writes the table into its document, and the chart.
 fn write(root: &Path, binary: &Path, folder: &Path) -> Result<(), Failure> {
-    let readme = root.join("README.md");
-    let document = workspace::read(&readme)?;
+    let path = root.join(DOCUMENT);
+    let document = workspace::read(&path)?;
     // Before the chart is replaced.
-    document::with_speeds(&document, "").ok_or(Failure::Markers { document: readme.clone() })?;
+    document::with_speeds(&document, "").ok_or(Failure::Markers { document: path.clone() })?;
     let chart = root.join(CHART);
     let mut command = Command::new(binary);
     command.args(["lab", "speeds", "--svg"]).arg(&chart).args(records(CELLS, folder)?);
     let table = install::text(&mut command, "ferry lab speeds")?;
-    let speeds = section(&table);
     let written =
-        document::with_speeds(&document, &speeds).ok_or(Failure::Markers { document: readme.clone() })?;
-    fs::write(&readme, written).map_err(Failure::path("write", &readme))?;
-    println!("{}\n{}", readme.display(), chart.display());
+        document::with_speeds(&document, &table).ok_or(Failure::Markers { document: path.clone() })?;
+    fs::write(&path, written).map_err(Failure::path("write", &path))?;
+    println!("{}\n{}", path.display(), chart.display());
     Ok(())
 }

@@ -13,7 +13,7 @@ const USAGE: &str = "usage: cargo xtask TASK
   test             run all checks and most tests; name the tests left out. With CI=true, a SKIP is a failure
   test --all       run all checks and all tests
   test --rest      run all checks and the tests that test leaves out
-  bench            measure all copies of README's table, unless their records are finished, and write the table and its chart
+  bench            measure all copies of the table in docs/performance.md, unless their records are finished, and write it and its chart
   bench --cell NAME
                    measure only this cell; an unknown NAME lists them
   bench --records DIR
@@ -32,6 +32,8 @@ const USAGE: &str = "usage: cargo xtask TASK
   deb              build the Debian package and print its path
   fuzz             run each fuzz target for half a minute
   gnu-cp           build the newest GNU cp, with which tests compare ferry, unless it is built
+  hyperfine --in DIR [--rounds N] [--hyperfine PROGRAM] [--ferry PROGRAM]
+                   measure two commands with ferry lab run and with hyperfine; the medians may differ by 2 %
   install --prefix DIR
                    build a release and install it with manual pages and completions
   mpi              check ferry-mpi, and run its tests by mpirun

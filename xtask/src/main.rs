@@ -12,6 +12,7 @@ mod failure;
 mod fuzz;
 mod gnu_cp;
 mod guards;
+mod hyperfine;
 mod imports;
 mod install;
 mod interface;
@@ -51,6 +52,7 @@ fn run() -> Result<(), Failure> {
             return suite::acceptance(&workspace::root()?, what, count);
         }
         ["neighbour", rest @ ..] => return neighbour::run(&workspace::root()?, rest),
+        ["hyperfine", rest @ ..] => return hyperfine::run(&workspace::root()?, rest),
         ["install", "--prefix", prefix] => return install::run(&workspace::root()?, prefix.as_ref()),
         ["bench", "--records", folder] => return bench::of_records(&workspace::root()?, folder.as_ref()),
         ["bench", "--cell", name] => return bench::one(&workspace::root()?, name),

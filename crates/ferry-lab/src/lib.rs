@@ -8,7 +8,7 @@
 //!   [`stop`], [`work`] (the folder for all files)
 //! - after: [`record`], [`statistics`], [`warnings`], [`headline`] (the answer), [`table`], [`plot`], [`export`],
 //!   [`published`] (the documents' figures), [`verdict`] and [`claims`] (findings that hold), [`report`], [`speeds`]
-//!   (README's table)
+//!   (the table of docs/performance.md)
 
 pub mod cache;
 pub mod claims;

@@ -1,4 +1,4 @@
-//! Speeds of ferry and other copiers relative to cp, from records of `lab copy`: README's table and chart.
+//! Speeds of ferry and other copiers relative to cp, from records of `lab copy`: the table of docs/performance.md, and README's chart.
 //!
 //! Each tree in each cache state of a record is a row. The records must be finished, and of one machine, one build of
 //! ferry and one cp, because their rows stand in one table. The text below the table names copiers without figures.

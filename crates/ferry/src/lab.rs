@@ -38,7 +38,7 @@ const DISTRUSTED: u8 = 3;
 pub(crate) enum Lab {
     Conduct(Box<Conduct>),
     Report(Report),
-    /// Prints the table of README.md.
+    /// Prints the table of docs/performance.md.
     Speeds(Speeds),
     /// Copies with one program or strategy, for the lab to time.
     Strategy(Strategy),

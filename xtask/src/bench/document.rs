@@ -1,4 +1,4 @@
-//! The part of README.md that is written.
+//! The part of a document that is written.
 
 const BEGIN: &str = "<!-- Speeds: `cargo xtask bench` replaces this part. -->";
 const END: &str = "<!-- End of the speeds. -->";

@@ -3,17 +3,19 @@ use std::time::{Duration, SystemTime};
 
 use super::cells::CELLS;
 use super::document::with_speeds;
-use super::{check_age, is_finished, of_records, plan, records};
+use super::{CHART, check_age, is_finished, of_records, plan, records};
 use crate::scratch::Scratch;
 
-const README: &str = "# ferry\n\n<!-- Speeds: `cargo xtask bench` replaces this part. -->\nold\n\n| table |\n<!-- End of the speeds. -->\nrest\n";
+const README: &str = include_str!("../../../README.md");
+
+const PAGE: &str = "# ferry\n\n<!-- Speeds: `cargo xtask bench` replaces this part. -->\nold\n\n| table |\n<!-- End of the speeds. -->\nrest\n";
 
 const FINISHED: &str = "{\n  \"complete\": true,\n}\n";
 
 #[test]
 fn the_text_between_the_markers_is_replaced_and_nothing_else() {
-    let once = with_speeds(README, "\n| new |\n").unwrap();
-    assert_eq!(once, README.replace("old\n\n| table |", "| new |"));
+    let once = with_speeds(PAGE, "\n| new |\n").unwrap();
+    assert_eq!(once, PAGE.replace("old\n\n| table |", "| new |"));
     assert_eq!(with_speeds(&once, "| new |").unwrap(), once);
 }
 
@@ -22,9 +24,9 @@ fn a_document_without_both_markers_is_refused() {
     let [begin, end] =
         ["<!-- Speeds: `cargo xtask bench` replaces this part. -->\n", "<!-- End of the speeds. -->\n"];
     for wrong in [
-        README.replace(begin, ""),
-        README.replace(end, ""),
-        README.replace(begin, &begin.repeat(2).replace("\n<", "\n\n<")),
+        PAGE.replace(begin, ""),
+        PAGE.replace(end, ""),
+        PAGE.replace(begin, &begin.repeat(2).replace("\n<", "\n\n<")),
         format!("# ferry\n{end}old\n{begin}rest\n"),
         String::new(),
     ] {
@@ -33,9 +35,29 @@ fn a_document_without_both_markers_is_refused() {
 }
 
 #[test]
-fn readme_has_the_markers() {
-    let readme = include_str!("../../../README.md");
-    assert!(with_speeds(readme, "new").is_some());
+fn the_page_of_the_table_has_the_markers_and_readme_the_chart() {
+    let page = include_str!("../../../docs/performance.md");
+    assert!(with_speeds(page, "new").is_some());
+    assert!(
+        README.contains(&format!("]({CHART})\n")) && README.contains("](docs/performance.md#latest-series)")
+    );
+}
+
+/// Lines of a usual screen.
+const SCREEN: usize = 50;
+
+#[test]
+fn readme_fits_a_screen() {
+    assert!(README.lines().count() <= SCREEN, "{} lines", README.lines().count());
+}
+
+#[test]
+fn readme_begins_with_a_copy_then_the_tests() {
+    let commands: Vec<&str> = README.lines().filter(|line| line.starts_with("cargo ")).collect();
+    let ferry = "cargo run --release --package ferry --";
+    assert!(commands[0].starts_with(&format!("{ferry} cp -a ")), "{commands:?}");
+    assert_eq!(commands[1], "cargo xtask test");
+    assert!(commands[2].starts_with(&format!("{ferry} sync ")), "{commands:?}");
 }
 
 #[test]

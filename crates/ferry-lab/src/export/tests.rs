@@ -1,7 +1,11 @@
+use std::collections::BTreeSet;
+use std::path::Path;
+
 use super::{csv, csv_line, current_bench, markdown, text};
 use crate::cache::State;
 use crate::experiments::named;
 use crate::machine::{Filesystem, Machine, Memory, Processor};
+use crate::record::read;
 use crate::record::tests::record;
 use crate::record::warning::{Warning, WarningKind};
 use crate::record::{Cell, Record, Run, Scale};
@@ -99,6 +103,27 @@ fn the_answer_comes_first_and_everything_fits_the_terminal() {
         let text = printed(&record, columns);
         assert!(text.lines().all(|line| line.chars().count() <= columns), "{text}");
         assert!(!text.contains(|char: char| char.is_control() && char != '\n'), "{text:?}");
+    }
+}
+
+#[test]
+fn results_of_experiments_fit_the_terminal() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/experiments/records");
+    let (mut seen, mut wide) = (BTreeSet::new(), Vec::new());
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let record = read::read(&path).unwrap();
+        for columns in [40, 80, 120] {
+            let text = printed(&record, columns);
+            assert!(!text.contains(|char: char| char.is_control() && char != '\n'), "{text:?}");
+            let lines = text.lines().filter(|line| line.chars().count() > columns);
+            wide.extend(lines.map(|line| format!("{} in {columns} columns: {line}", path.display())));
+        }
+        seen.insert(record.experiment);
+    }
+    assert!(wide.is_empty(), "{}", wide.join("\n"));
+    for name in ["copy", "disk", "handovers", "ring", "strategies", "syscalls", "when", "write"] {
+        assert!(seen.contains(name), "{name} is not in {seen:?}");
     }
 }
 

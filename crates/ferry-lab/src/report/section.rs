@@ -48,9 +48,7 @@ impl<'s> Section<'s> {
     fn new(source: &'s Source, id: String, title: String, differences: String) -> Self {
         let Source { record, experiment, .. } = source;
         let headline = experiment.headline(record);
-        let mut plots = experiment.plots(record);
-        // A stable sort keeps the others in their order.
-        plots.sort_by_key(|plot| headline.plot.as_ref() != Some(&plot.title));
+        let plots = source.plots_of(&headline);
         let (verdicts, tables) = (experiment.verdicts(record), experiment.tables(record));
         Self { source, id, title, differences, verdicts, headline, plots, tables }
     }

@@ -5,7 +5,9 @@ use std::path::Path;
 use crate::error::Failure;
 use crate::experiment::Experiment;
 use crate::experiments;
+use crate::headline::Headline;
 use crate::message::quoted;
+use crate::plot::Plot;
 use crate::record::{Record, Scale, read};
 
 /// A record, its origin and its experiment.
@@ -35,6 +37,20 @@ impl Source {
     pub fn new(name: String, record: Record) -> Option<Self> {
         let experiment = experiments::named(&record.experiment)?;
         Some(Self { name, record, experiment })
+    }
+
+    /// Returns the record's plots, that of its answer first.
+    #[must_use]
+    pub fn plots(&self) -> Vec<Plot> {
+        self.plots_of(&self.experiment.headline(&self.record))
+    }
+
+    /// Returns the record's plots, that of this answer first.
+    pub(super) fn plots_of(&self, headline: &Headline) -> Vec<Plot> {
+        let mut plots = self.experiment.plots(&self.record);
+        // A stable sort keeps the others in their order.
+        plots.sort_by_key(|plot| headline.plot.as_ref() != Some(&plot.title));
+        plots
     }
 }
 

@@ -1,5 +1,6 @@
-//! Fits a table into a width: headings and words are wrapped, and columns that have no room follow in another block. If
-//! that leaves little room for sentences in the first column, each cell has its own line.
+//! Fits a table into a width: headings and words are wrapped, and columns that have no room follow in another block. Each
+//! cell has its own line if that leaves little room for sentences in the first column, or if a column has no room beside
+//! it.
 
 /// Characters between two columns.
 const GAP: usize = 2;
@@ -14,7 +15,8 @@ pub(super) fn fitted(columns: &[String], rows: &[Vec<String>], width: usize) -> 
         [block] => first_width(&sizes, block, width) >= NARROW,
         _ => false,
     };
-    if !has_room && sizes.first().is_some_and(|size| size.body > width) {
+    let is_short = !has_room && sizes.first().is_some_and(|size| size.body > width);
+    if is_short || blocks.iter().any(|block| least_width(&sizes, block) > width) {
         return stacked(columns, rows, width);
     }
     let texts: Vec<String> =
@@ -118,7 +120,14 @@ fn first_width(sizes: &[Size], block: &[usize], width: usize) -> usize {
     places(sizes, block, width).first().map_or(0, |place| place.width)
 }
 
-/// Formats each row as its first cell, and below it each other cell with its heading.
+/// Returns the smallest width of a block.
+fn least_width(sizes: &[Size], block: &[usize]) -> usize {
+    let sizes = block.iter().filter_map(|&index| sizes.get(index));
+    sizes.map(|size| size.least + GAP).sum::<usize>().saturating_sub(GAP)
+}
+
+/// Formats each row as its first cell, and below it each other cell with its heading. A figure is not broken: if it has
+/// no room behind its heading, it has a line of its own.
 fn stacked(columns: &[String], rows: &[Vec<String>], width: usize) -> String {
     const INDENT: &str = "  ";
     let mut out = String::new();
@@ -126,8 +135,16 @@ fn stacked(columns: &[String], rows: &[Vec<String>], width: usize) -> String {
         for line in wrapped(row.first().map(String::as_str).unwrap_or_default(), width) {
             out += &format!("{line}\n");
         }
+        let room = width.saturating_sub(INDENT.len());
         for (heading, cell) in columns.iter().zip(row).skip(1).filter(|(_, cell)| !cell.is_empty()) {
-            for line in wrapped(&format!("{heading}: {cell}"), width.saturating_sub(INDENT.len())) {
+            let whole = format!("{heading}: {cell}");
+            let lines = if length(&whole) > room && !is_words(cell) {
+                let own = format!("{INDENT}{cell}");
+                wrapped(&format!("{heading}:"), room).into_iter().chain([own]).collect()
+            } else {
+                wrapped(&whole, room)
+            };
+            for line in lines {
                 out += &format!("{INDENT}{line}\n");
             }
         }

@@ -64,6 +64,21 @@ cp    4.00 s (3.90-4.10)
 }
 
 #[test]
+fn a_figure_without_room_beside_the_names_stands_below_its_name() {
+    let mut table = Table::new("Writes", &["cell", "returned (95 %)", "runs"]);
+    table.row(["direct-pipelined/1M/16", "2.39 s (294 ms-2.56 s)", "15"].map(str::to_owned).to_vec());
+    let expected = "\
+Writes
+direct-pipelined/1M/16
+  returned (95 %):
+    2.39 s (294 ms-2.56 s)
+  runs: 15
+";
+    assert_eq!(table.text_in(40), expected);
+    assert_eq!(table.text_in(60).lines().count(), 3);
+}
+
+#[test]
 fn sentences_in_a_narrow_table_have_their_figures_below_them() {
     let mut table = Table::new("Claims", &["claim", "verdict", "here"]);
     let claim = "Several blocks of a file in flight are faster than one at a time";

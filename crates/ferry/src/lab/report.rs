@@ -1,10 +1,11 @@
-//! `ferry lab report`: writes an HTML page of records.
+//! `ferry lab report`: writes an HTML page of records, or draws a plot of one.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use ferry_lab::Failure;
+use ferry_lab::plot::Plot;
 use ferry_lab::record::store::write_atomically;
 use ferry_lab::report::{Source, page};
 
@@ -16,42 +17,65 @@ pub(super) const NAME: &str = "report";
 
 const MANUAL: Manual = Manual {
     name: "ferry lab report",
-    about: "Write records as one HTML page",
+    about: "Write records as one HTML page, or draw a plot of one record",
     usage: "ferry lab report RECORD... --output FILE",
     examples: &[
         ("ferry lab report copy.json -o report.html", "Make a page of one record"),
         ("ferry lab report before.json after.json -o report.html", "Put two records on one page"),
         ("ferry lab report *.json -o report.html", "Make a page of all records in this directory"),
+        ("ferry lab report copy.json -o copy.svg", "Draw the plot of the record's answer"),
     ],
     usual: &[],
     after: "\
-The page contains every figure of the records and needs no network. An existing FILE is replaced.
+The page contains every figure of the records and needs no network. If FILE ends in .svg, a plot of one RECORD is drawn \
+instead, with colours for light and dark backgrounds. An existing FILE is replaced.
 
 Exit status:
-  0  the page was written
-  1  a record can't be read or has an unknown version or experiment, or FILE can't be written; FILE is \
-unchanged
-  2  the command line is wrong",
+  0  the page or the plot was written
+  1  a record can't be read or has an unknown version or experiment, or FILE can't be written; FILE is unchanged
+  2  the command line is wrong, or the record has no such plot",
 };
 
-const OPTIONS: &[Definition<Option<PathBuf>>] = &[
+#[derive(Default)]
+struct Draft {
+    output: Option<PathBuf>,
+    plot: Option<OsString>,
+}
+
+const OPTIONS: &[Definition<Draft>] = &[
     Definition {
         letters: "o",
         ..option(
             "output",
-            "Write the page to FILE",
-            Value("FILE", |output, text| {
-                *output = Some(text.into());
+            "Write the page to FILE, or if it ends in .svg, a plot",
+            Value("FILE", |draft, text| {
+                draft.output = Some(text.into());
                 Ok(())
             }),
         )
     },
+    option(
+        "plot",
+        "Draw the plot with this title [default: that of the answer]",
+        Value("TITLE", |draft, text| {
+            draft.plot = Some(text.into());
+            Ok(())
+        }),
+    ),
     option("help", "Print this help", Print(Text::Help)),
 ];
+
+/// Contents of the file.
+enum Content {
+    Page,
+    /// One plot; without a title, that of the answer.
+    Plot(Option<OsString>),
+}
 
 pub(crate) struct Report {
     records: Vec<OsString>,
     output: PathBuf,
+    content: Content,
 }
 
 pub(super) fn command() -> clap::Command {
@@ -59,24 +83,39 @@ pub(super) fn command() -> clap::Command {
 }
 
 pub(super) fn parse(rest: &[OsString]) -> Result<Parsed<Report>, Usage> {
-    let mut output = None;
-    let records = match arguments::read(OPTIONS, rest, &mut output)? {
+    let mut draft = Draft::default();
+    let records = match arguments::read(OPTIONS, rest, &mut draft)? {
         Read::Print(text) => return Ok(Parsed::Print(text, Box::new(command()))),
         Read::Operands(records) if records.is_empty() => {
             return Err(Usage::with_hint("missing record"));
         }
         Read::Operands(records) => records,
     };
-    let output = output.ok_or_else(|| Usage::with_hint("missing '--output FILE'"))?;
-    Ok(Parsed::Run(Box::new(Report { records, output })))
+    let output = draft.output.ok_or_else(|| Usage::with_hint("missing '--output FILE'"))?;
+    let is_plot = output.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("svg"));
+    let content = match (is_plot, draft.plot, records.get(1)) {
+        (true, _, Some(more)) => {
+            return Err(Usage::with_hint(format!("a plot shows one record: extra operand {}", quote(more))));
+        }
+        (true, title, None) => Content::Plot(title),
+        (false, Some(_), _) => {
+            return Err(Usage::with_hint("'--plot' needs an output whose name ends in .svg"));
+        }
+        (false, None, _) => Content::Page,
+    };
+    Ok(Parsed::Run(Box::new(Report { records, output, content })))
 }
 
 impl Report {
-    /// Writes the page, unless a record can't be used.
+    /// Writes the page or the plot, unless a record can't be used.
     pub(super) fn run(&self) -> Result<ExitCode, Failure> {
         let sources = self.records.iter().map(|path| Source::read(Path::new(path)));
         let sources = sources.collect::<Result<Vec<Source>, Failure>>()?;
-        write_atomically(&self.place()?, page(&sources).as_bytes(), true)?;
+        let text = match &self.content {
+            Content::Page => page(&sources),
+            Content::Plot(title) => plot(&sources, title.as_deref())?,
+        };
+        write_atomically(&self.place()?, text.as_bytes(), true)?;
         Ok(ExitCode::SUCCESS)
     }
 
@@ -93,4 +132,19 @@ impl Report {
         }
         Ok(place)
     }
+}
+
+/// Draws the plot with this title, or without one that of the answer.
+fn plot(sources: &[Source], title: Option<&OsStr>) -> Result<String, Failure> {
+    let plots: Vec<Plot> = sources.iter().flat_map(Source::plots).collect();
+    let is_it = |plot: &&Plot| title.is_none_or(|title| title == OsStr::new(&plot.title));
+    plots.iter().find(is_it).map(Plot::file).ok_or_else(|| {
+        let titles: Vec<String> = plots.iter().map(|plot| quote(&plot.title)).collect();
+        Failure::Misuse(match title {
+            Some(title) if !plots.is_empty() => {
+                format!("the record has no plot {}; choose one of {}", quote(title), titles.join(", "))
+            }
+            Some(_) | None => "the record has no plot".to_owned(),
+        })
+    })
 }

@@ -1,4 +1,4 @@
-//! `ferry lab speeds`: prints the table of README.md, and draws its chart, from records of `ferry lab copy`.
+//! `ferry lab speeds`: prints the table of docs/performance.md, and draws README's chart, from records of `ferry lab copy`.
 //!
 //! `cargo xtask bench` calls it; the help does not list it.
 

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
+use crate::help::options_of_sync;
 use crate::scene::{FERRY, is_installed, skip};
 
 /// Typed text, and the resulting arguments. The directory holds `alpha.txt` and `folder`.
@@ -73,22 +74,10 @@ fn check(place: &Path, command: &str, start: &str, more: &[(&str, &str)]) {
 }
 
 /// Returns the first word of each line that begins with a long option.
-fn long_options(text: &str) -> BTreeSet<&str> {
+fn long_options(text: &str) -> BTreeSet<String> {
     let first = text.lines().filter_map(|line| line.split_whitespace().next());
-    first.filter(|word| word.starts_with("--") && *word != "--").map(|word| word.trim_end_matches('=')).collect()
-}
-
-/// Calls `check` with the long options of `ferry sync`, taken from its help.
-fn with_options_of_sync(check: impl Fn(&BTreeSet<&str>)) {
-    let output = Command::new(FERRY).args(["sync", "--help"]).env_remove("COLUMNS").output().unwrap();
-    let help = String::from_utf8(output.stdout).unwrap();
-    let list = help.split_once("\nOptions:\n").unwrap().1.split("\n\n").next().unwrap();
-    // A letter stands before some options.
-    let words = list.lines().filter(|line| line.starts_with("  ") && line.trim_start().starts_with('-'));
-    let names = words.filter_map(|line| line.split([' ', '[']).find(|word| word.starts_with("--")));
-    let names: BTreeSet<&str> = names.collect();
-    assert!(names.len() >= 39 && names.contains("--max-load") && names.contains("--trash"), "{names:?}");
-    check(&names);
+    let options = first.filter(|word| word.starts_with("--") && *word != "--");
+    options.map(|word| word.trim_end_matches('=').to_owned()).collect()
 }
 
 #[test]
@@ -99,9 +88,10 @@ fn bash_offers_every_option_of_sync() {
     let place = scripts("bash", "ferry");
     let line = "source ./ferry; COMP_WORDS=(ferry sync --); COMP_CWORD=2; _ferry ferry -- sync; \
                 printf '%s\\n' \"${COMPREPLY[@]}\"";
-    let output = Command::new("bash").args(["--norc", "-c", line]).current_dir(place.path()).output().unwrap();
+    let output =
+        Command::new("bash").args(["--norc", "-c", line]).current_dir(place.path()).output().unwrap();
     let shown = String::from_utf8(output.stdout).unwrap();
-    with_options_of_sync(|names| assert_eq!(&long_options(&shown), names));
+    assert_eq!(long_options(&shown), options_of_sync());
 }
 
 #[test]
@@ -114,7 +104,7 @@ fn fish_offers_every_option_of_sync() {
     let mut fish = Command::new("fish");
     let output = fish.args(["--no-config", "-c", line]).current_dir(place.path()).output().unwrap();
     let shown = String::from_utf8(output.stdout).unwrap();
-    with_options_of_sync(|names| assert_eq!(&long_options(&shown), names));
+    assert_eq!(long_options(&shown), options_of_sync());
 }
 
 #[test]
@@ -128,7 +118,7 @@ fn zsh_offers_every_option_of_sync() {
     let lines = "stty rows 200 columns 200; LISTMAX=1000; fpath=(${PWD:h} $fpath)\n\
                  autoload -Uz compinit; compinit -u -D; ferry() { true; }\nferry sync --\t\n";
     let shown = type_in(place.path(), ZSH, lines);
-    with_options_of_sync(|names| assert_eq!(&long_options(&shown), names, "{shown}"));
+    assert_eq!(long_options(&shown), options_of_sync(), "{shown}");
 }
 
 #[test]

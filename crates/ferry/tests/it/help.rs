@@ -1,5 +1,6 @@
 //! The help at several widths, in a pipe and on a terminal, without a command, and its examples.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -12,6 +13,18 @@ fn piped(arguments: &[&str], columns: Option<&str>) -> String {
     let output = command.envs(columns.map(|columns| ("COLUMNS", columns))).output().unwrap();
     assert!(output.status.success() && output.stderr.is_empty(), "{arguments:?}");
     text(&output.stdout).to_owned()
+}
+
+/// Returns the long options of `ferry sync`, taken from its help.
+pub(crate) fn options_of_sync() -> BTreeSet<String> {
+    let help = piped(&["sync", "--help"], None);
+    let list = help.split_once("\nOptions:\n").unwrap().1.split("\n\n").next().unwrap();
+    // A letter stands before some options.
+    let lines = list.lines().filter(|line| line.trim_start().starts_with('-'));
+    let names = lines.filter_map(|line| line.split([' ', '[']).find(|word| word.starts_with("--")));
+    let names: BTreeSet<String> = names.map(str::to_owned).collect();
+    assert!(names.len() >= 39 && names.contains("--max-load") && names.contains("--trash"), "{names:?}");
+    names
 }
 
 #[test]

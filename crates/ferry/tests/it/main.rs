@@ -12,6 +12,7 @@ mod components;
 mod copied_events;
 mod differential;
 mod direct;
+mod documents;
 mod durable;
 mod faulty;
 mod foreign;

@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 use serde_json::Value;
 
 use crate::measured::quick_in;
-use crate::scene::{ferry, skip, text};
+use crate::scene::{FERRY, ferry, skip, text};
 
 const MOST_BYTES: u64 = 2_000_000;
 
@@ -121,6 +121,82 @@ fn only_a_regular_file_that_is_no_record_is_replaced() {
     assert!(place.join("to-page").is_symlink());
     assert!(fs::read_to_string(place.join("page")).unwrap().starts_with("<!doctype html>"));
     assert_eq!(names(place), ["folder", "link", "page", "record", "record.made", "to-page"]);
+}
+
+#[test]
+fn a_plot_is_drawn_of_one_record() {
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path();
+    let records = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/experiments/records");
+    fs::copy(records.join("when.json"), place.join("when")).unwrap();
+    fs::write(place.join("old.svg"), "as it was").unwrap();
+    let before = names(place);
+    let titles =
+        "'two-devices', 'buffered', 'small-memory', 'durable', 'latency', 'beside-read', 'beside-sync'";
+    let refusals: &[(&[&str], String)] = &[
+        (
+            &["when", "--plot=none", "--output=old.svg"],
+            format!("ferry lab: the record has no plot 'none'; choose one of {titles}\n"),
+        ),
+        (
+            &["when", "when", "--output=old.svg"],
+            "ferry lab report: a plot shows one record: extra operand 'when'\n".to_owned(),
+        ),
+        (
+            &["when", "--plot=durable", "--output=new"],
+            "ferry lab report: '--plot' needs an output whose name ends in .svg\n".to_owned(),
+        ),
+    ];
+    for (arguments, line) in refusals {
+        let output = report(place, arguments);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.starts_with(line), "{said}");
+        assert_eq!(fs::read_to_string(place.join("old.svg")).unwrap(), "as it was");
+    }
+    assert_eq!(names(place), before);
+    // Without a title, the plot of the answer.
+    for (arguments, title) in [
+        (&["when", "--output=old.svg"][..], "two-devices"),
+        (&["when", "--plot=durable", "-o", "old.svg"], "durable"),
+    ] {
+        let output = report(place, arguments);
+        assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""));
+        let svg = fs::read_to_string(place.join("old.svg")).unwrap();
+        assert!(svg.starts_with("<svg xmlns=") && svg.contains(&format!("<title>{title}</title>")), "{svg}");
+    }
+}
+
+/// Returns the commands of a page that draw its plots, each in a line of its own.
+fn plot_commands(page: &str) -> Vec<&str> {
+    let lines = page.lines().filter_map(|line| line.strip_prefix('`')?.strip_suffix('`'));
+    lines.filter(|line| line.starts_with("ferry lab report ")).collect()
+}
+
+#[test]
+fn the_plots_of_the_documents_are_those_of_their_records() {
+    let pages = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/experiments");
+    let place = tempfile::tempdir().unwrap();
+    let mut path = Path::new(FERRY).parent().unwrap().as_os_str().to_owned();
+    path.push(":");
+    path.push(std::env::var_os("PATH").unwrap());
+    for page in ["000-004.md", "001.md", "002.md", "003.md"] {
+        let text = fs::read_to_string(pages.join(page)).unwrap();
+        let commands = plot_commands(&text);
+        assert!(!commands.is_empty(), "{page} has no plot");
+        for command in commands {
+            let (drawing, plot) = command.split_once(" -o ").unwrap();
+            assert!(text.contains(&format!("]({plot})")), "{page} does not show {plot}");
+            let drawn = place.path().join("drawn.svg");
+            let line = format!("{drawing} -o {}", drawn.display());
+            let status =
+                Command::new("sh").args(["-c", &line]).current_dir(&pages).env("PATH", &path).status();
+            assert!(status.unwrap().success(), "{line}");
+            let [drawn, committed] =
+                [&drawn, &pages.join(plot)].map(|path| fs::read_to_string(path).unwrap());
+            assert!(drawn == committed, "{plot} is not what this draws: {command}");
+        }
+    }
 }
 
 /// Debian's name, and others'.

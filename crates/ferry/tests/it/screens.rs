@@ -10,7 +10,7 @@ use crate::scene::{FERRY, is_installed, skip, text};
 const WIDTHS: [usize; 3] = [40, 80, 200];
 
 /// Commands whose output is a text for people, and their exit code. They run one after another in one folder.
-const COMMANDS: [(&str, &[i32]); 18] = [
+const COMMANDS: [(&str, &[i32]); 21] = [
     ("ferry", &[2]),
     ("ferry lab", &[2]),
     ("ferry trace", &[2]),
@@ -27,6 +27,10 @@ const COMMANDS: [(&str, &[i32]); 18] = [
     ("ferry cp -r --trace recording source traced", &[0]),
     ("ferry trace show recording", &[0]),
     ("ferry trace diff recording recording", &[0]),
+    // Without the right to trace, a message says so.
+    ("ferry trace record -o kernel -- ferry cp -r source recorded", &[0, 125]),
+    ("ferry trace show kernel", &[0, 1]),
+    ("ferry lab tree small made --depth 2", &[0, 3]),
     // The lab trusts such short runs on some machines only.
     ("ferry lab run --runs 5 -- true -- true", &[0, 3]),
     ("ferry lab limits --quick --trees three --states warm", &[3]),
@@ -44,6 +48,11 @@ fn make(place: &Path) {
     for (name, content) in [("three", "changed"), ("five", "5")] {
         fs::write(place.join("changed").join(name), content).unwrap();
     }
+}
+
+/// Returns true for commands that print nothing if they succeed.
+fn is_silent(line: &str) -> bool {
+    line.starts_with("ferry cp -r --trace") || line.starts_with("ferry trace record")
 }
 
 /// Returns what a terminal of this width shows of both streams, and the exit code.
@@ -93,7 +102,7 @@ fn texts_fit_the_terminal_and_have_no_colours_with_no_color() {
                 let (shown, found) = on_terminal(place.path(), line, width, variable);
                 let what = format!("{line:?} in {width} columns, {variable}");
                 if !found.is_some_and(|code| codes.contains(&code))
-                    || shown.trim().is_empty() && !line.starts_with("ferry cp -r --trace")
+                    || shown.trim().is_empty() && !is_silent(line)
                 {
                     wrong.push(format!("{what}: exit code {found:?}\n{shown}"));
                 }
