@@ -17,15 +17,15 @@ fn times_of_both_programs_are_found() {
 
 #[test]
 fn medians_that_differ_by_more_than_the_limit_are_counted() {
-    let lab = [vec![0.500, 0.510, 0.520], vec![1.0, 1.2]];
+    let lab = [vec![0.500, 0.509, 0.520], vec![1.0, 1.2]];
     let hyperfine = [vec![0.500], vec![1.1, 1.1]];
     let expected = "\
-md5sum: ferry lab run 510.0 ms (3 runs), hyperfine 500.0 ms (1 runs): 1.020
+md5sum: ferry lab run 509.0 ms (3 runs), hyperfine 500.0 ms (1 runs): 1.018
 sha256sum: ferry lab run 1100.0 ms (2 runs), hyperfine 1100.0 ms (2 runs): 1.000
 ";
     assert_eq!(report(&lab, &hyperfine), Some((expected.to_owned(), 0)));
-    assert_eq!(report(&lab, &[vec![0.499], vec![1.1]]).unwrap().1, 1);
-    assert_eq!(report(&lab, &[vec![0.499], vec![1.2]]).unwrap().1, 2);
+    assert_eq!(report(&lab, &[vec![0.490], vec![1.1]]).unwrap().1, 1);
+    assert_eq!(report(&lab, &[vec![0.490], vec![1.2]]).unwrap().1, 2);
     assert_eq!(report(&lab, &[vec![], vec![1.1]]), None);
 }
 

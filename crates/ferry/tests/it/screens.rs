@@ -1,5 +1,6 @@
 //! Output of commands on terminals of several widths, without colours, and in a pipe.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -55,13 +56,21 @@ fn is_silent(line: &str) -> bool {
     line.starts_with("ferry cp -r --trace") || line.starts_with("ferry trace record")
 }
 
+/// Returns PATH with the folder of ferry first.
+fn search_path() -> OsString {
+    let mut path = Path::new(FERRY).parent().unwrap().as_os_str().to_owned();
+    path.push(":");
+    path.push(std::env::var_os("PATH").unwrap());
+    path
+}
+
 /// Returns what a terminal of this width shows of both streams, and the exit code.
 fn on_terminal(place: &Path, line: &str, width: usize, variable: &str) -> (String, Option<i32>) {
-    let program = Path::new(FERRY).parent().unwrap().display();
-    let line = format!("stty rows 50 columns {width}; PATH={program}:$PATH; export {variable}; {line}");
+    let line = format!("stty rows 50 columns {width}; export {variable}; {line}");
     let mut script = Command::new("script");
     script.args(["--quiet", "--return", "--command", &line, "/dev/null"]).current_dir(place);
     script.env("TERM", "xterm").env_remove("NO_COLOR").env_remove("COLUMNS").stdin(Stdio::null());
+    script.env("PATH", search_path());
     let output = script.output().unwrap();
     // A line of progress is drawn again from its beginning.
     (text(&output.stdout).replace("\r\n", "\n").replace('\r', "\n"), output.status.code())
@@ -126,6 +135,7 @@ fn a_pipe_gets_no_control_sequences() {
         words.next();
         let mut command = Command::new(FERRY);
         command.args(words).current_dir(place.path()).env("TERM", "xterm").env_remove("NO_COLOR");
+        command.env("PATH", search_path());
         let output = command.output().unwrap();
         let is_expected = output.status.code().is_some_and(|code| codes.contains(&code));
         assert!(is_expected, "{line}: {:?}: {}", output.status, text(&output.stderr));
