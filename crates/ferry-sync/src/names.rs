@@ -1,7 +1,7 @@
 //! Files with several names: the target's names are to be linked to one another as the source's are.
 
+use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet};
 
 use ferry_io::Stat;
 
@@ -21,9 +21,9 @@ pub(crate) struct Names {
     copies: HashMap<Identity, Copy>,
     /// Source of each target that stays.
     kept: HashMap<Identity, Identity>,
-    /// Targets that had several names when they were first met. The run itself may take other names away, and what
-    /// follows must not depend on that: a plan is made without it.
-    shared: HashSet<Identity>,
+    /// Number of names of each target that had several when it was first met. The run itself may take other names away,
+    /// and what follows must not depend on that: a plan is made without it.
+    shared: HashMap<Identity, u64>,
 }
 
 /// Copy of a source.
@@ -46,13 +46,18 @@ impl Names {
     /// Notes a name of a target that the walk has met, whatever becomes of it.
     pub(crate) fn note_target(&mut self, target: &Stat) {
         if target.links > 1 {
-            self.shared.insert(identity(target));
+            self.shared.entry(identity(target)).or_insert(target.links);
         }
+    }
+
+    /// Returns the number of names that a target has, or had when the walk met the first of them.
+    pub(crate) fn links(&self, target: &Stat) -> u64 {
+        self.shared.get(&identity(target)).copied().unwrap_or(target.links)
     }
 
     /// Returns true if a target has other names, or had when the walk met one of them.
     pub(crate) fn is_shared(&self, target: &Stat) -> bool {
-        target.links > 1 || self.shared.contains(&identity(target))
+        self.links(target) > 1
     }
 
     /// Returns true if another name of the source has been met, of which this target stays.

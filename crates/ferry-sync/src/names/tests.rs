@@ -67,3 +67,12 @@ fn a_target_that_had_several_names_is_planned_for_as_before() {
     assert!(names.is_shared(&file(11, 1)));
     assert!(!names.may_stay(&file(2, 1), &file(11, 1)));
 }
+
+#[test]
+fn the_number_of_names_is_the_one_that_was_met_first() {
+    let mut names = Names::default();
+    names.note_target(&file(11, 3));
+    names.note_target(&file(11, 2));
+    assert_eq!((names.links(&file(11, 1)), names.links(&file(12, 1))), (3, 1));
+    assert!(names.is_shared(&file(11, 1)) && !names.is_shared(&file(12, 1)));
+}

@@ -30,8 +30,10 @@ impl Walk<'_> {
         let left_out = |why: String, by_pattern, is_folder| {
             Some(LeftOut { target: target.copied(), why, by_pattern, is_folder })
         };
-        // A pattern for folders only can match one side alone: it protects the target's folder, too.
-        for stat in [source, target].into_iter().flatten() {
+        // A pattern for folders only can match one side alone. It protects a folder of the target, unless such folders
+        // are to be deleted: then the source's entry takes its place.
+        let target_counts = source.is_none() || !selector.deletes_excluded();
+        for stat in source.into_iter().chain(target.filter(|_| target_counts)) {
             if let Some(why) = selector.excluded(&path, is_folder(stat), folders()) {
                 return left_out(why, true, is_folder(stat));
             }

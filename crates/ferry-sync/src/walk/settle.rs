@@ -185,9 +185,9 @@ impl Walk<'_> {
             Decision::Equal | Decision::SetAttributes | Decision::CompareContent => {
                 // The first name that was met has settled the attributes.
                 let changes = decision == Decision::SetAttributes && !self.names.is_kept(&source, &existing);
-                // Other names of a target would get the attributes, too.
-                let is_shared = self.names.is_shared(&existing) && source.links == 1;
-                if changes && is_shared || !self.names.may_stay(&source, &existing) {
+                // Names of a target that its source lacks would get the attributes, too.
+                let has_more = self.names.links(&existing) > source.links;
+                if changes && has_more || !self.names.may_stay(&source, &existing) {
                     return Next::Act(make(Verb::Replace, Some(Reason::Links)));
                 }
                 match changes {

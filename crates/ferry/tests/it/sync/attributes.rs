@@ -1,5 +1,7 @@
 //! Entries that differ in extended attributes and ACLs alone.
 
+use std::os::unix::fs::MetadataExt;
+
 use ferry_tree::acl::Acl;
 use ferry_tree::{Node, Tree};
 
@@ -53,4 +55,24 @@ fn an_acl_that_leaves_the_mode_as_it_is_is_compared() {
             }
         },
     );
+}
+
+/// An older copy may be linked to the files of TARGET: attributes that are set there would be set in it, too.
+#[test]
+fn names_that_the_source_lacks_do_not_get_its_attributes() {
+    let memory = filesystem::Filesystem::memory();
+    let tree = |mode| {
+        let file = Node::file("same").mtime(9, 9).mode(mode);
+        Tree::new().with("a", file).with("b", Node::hard_link("a"))
+    };
+    let target = tree(0o600).with("older", Node::hard_link("a"));
+    for words in [&[][..], &["--exclude=older", "--delete"]] {
+        let pair = Pair::new(memory.path(), 0, &tree(0o4755), &target);
+        let output = pair.sync(words);
+        assert!(output.status.success(), "{}", said(&output));
+        let found = |name: &str| pair.path().join("target").join(name).metadata().unwrap();
+        assert_eq!(found("a").ino(), found("b").ino());
+        assert_eq!([found("a"), found("older")].map(|file| file.mode() & 0o7777), [0o4755, 0o600]);
+        assert!(pair.sync(&[words, &["-v"]].concat()).stdout.is_empty());
+    }
 }

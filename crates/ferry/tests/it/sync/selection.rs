@@ -234,3 +234,22 @@ fn other_filesystems_are_not_entered() {
         assert!(pair.path().join("target/bound").is_dir());
     });
 }
+
+/// A pattern for folders does not exclude a file of SOURCE.
+#[test]
+fn a_folder_that_is_deleted_as_excluded_gives_way_to_a_file() {
+    let memory = Filesystem::memory();
+    let source = Tree::new().with("name", Node::file("a file"));
+    let target = Tree::new().with("name", Node::directory()).with("name/inside", Node::file("x"));
+    for delete in ["--delete", "--delete=now"] {
+        let pair = Pair::new(memory.path(), 0, &source, &target);
+        let words = ["--exclude=name/", "--delete-excluded", delete, "-v"];
+        let output = pair.sync(&words);
+        assert!(output.status.success(), "{}", said(&output));
+        pair.assert_equal("source", "target", &output);
+        assert!(pair.sync(&words).stdout.is_empty());
+    }
+    let pair = Pair::new(memory.path(), 0, &source, &target);
+    assert!(pair.sync(&["--exclude=name/", "--delete"]).status.success());
+    assert!(pair.path().join("target/name/inside").exists(), "the pattern protects the folder");
+}
