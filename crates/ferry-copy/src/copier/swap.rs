@@ -11,7 +11,7 @@
 
 use std::sync::Arc;
 
-use ferry_io::{Dir, Errno, Error, FileKind, Name, Result as IoResult, Stat, protect};
+use ferry_io::{Dir, Errno, Error, FileKind, Name, OpenHow, Result as IoResult, Stat, protect};
 
 use super::own::OwnTimes;
 use crate::claim::Ended;
@@ -77,7 +77,12 @@ pub(super) async fn replace(
     // Not cancellable: the hidden name would stay.
     let swapped = protect(async {
         let made = dir.stat_entry(&hidden, false).await.during(Verb::StatTarget)?;
-        match folder.set_aside(&hidden, (Some(&made), Some(target)), entry.target).await {
+        let placed = async {
+            secure(run, dir, &hidden, &made).await.during(Verb::Sync)?;
+            let aside = folder.set_aside(&hidden, (Some(&made), Some(target)), entry.target).await;
+            aside.during(Verb::CreateFile)
+        };
+        match placed.await {
             Ok(aside) => {
                 let swapped = folder.swap(&aside, entry.target, target, &made).await;
                 if swapped.is_err() {
@@ -85,9 +90,9 @@ pub(super) async fn replace(
                 }
                 swapped
             }
-            Err(error) => {
+            Err(kind) => {
                 staging::remove_own_hidden(dir, &hidden, &made).await;
-                Err(Verb::CreateFile.failed(error))
+                Err(kind)
             }
         }
     });
@@ -104,6 +109,30 @@ pub(super) async fn replace(
             swapped?;
             settle(run, entry, seen.look(), ended).await
         }
+    }
+}
+
+/// Begins to write a file back before it takes the place of another one; with `--fsync`, makes it durable.
+///
+/// A journal may hold the exchange before the bytes of the copy. After a power loss, the old file would be gone and the
+/// new one empty. ext4 begins to write the bytes at a rename(2) over another file, but not at an exchange.
+async fn secure(run: &Run, dir: &Dir, hidden: &Name, made: &Stat) -> IoResult<()> {
+    if made.kind != FileKind::Regular || made.size == 0 {
+        return Ok(());
+    }
+    let opened = dir.open(hidden, OpenHow::read()).await;
+    if !run.options.fsync {
+        // If that fails, the kernel writes them later.
+        if let Ok(file) = opened {
+            file.start_write_back(0, made.size).await.ok();
+        }
+        return Ok(());
+    }
+    match opened {
+        Ok(file) => file.sync().await,
+        // The mode of the copy keeps the user out.
+        Err(error) if error.is(Errno::ACCESS) => dir.as_file().sync_filesystem().await,
+        Err(error) => Err(error),
     }
 }
 

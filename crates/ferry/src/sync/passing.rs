@@ -92,7 +92,7 @@ impl Observer for Passing {
     fn part(&self, note: &PartNote) {
         match note.state {
             PartState::Kept(bytes) => drop(self.kept.fetch_add(bytes, Ordering::Relaxed)),
-            PartState::Continued(_) | PartState::Ignored(_) => {}
+            PartState::Continued(..) | PartState::Ignored(_) => {}
         }
         self.inner.part(note);
         if let Some(events) = &self.events {

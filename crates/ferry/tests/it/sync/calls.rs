@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use ferry_tree::fill::{SplitMix64, derive};
 use ferry_tree::{Node, Tree};
 
-use super::{Pair, assert_listed, said, seeds, struck};
+use super::{FERRY, Pair, assert_listed, said, seeds, skip, struck};
 use crate::random::filesystem::Filesystem;
 
 /// Calls that a run makes. Some also open libraries; a program that can't be started changes nothing.
@@ -145,4 +146,44 @@ fn a_device_that_can_not_be_synced_is_reported() {
     let message = "ferry sync: error syncing 'target': Input/output error";
     assert_eq!(said(&output).matches(message).count(), 1, "{}", said(&output));
     pair.assert_equal("source", "target", &output);
+}
+
+/// Regression: after a power loss during a run, 52 files on ext4 and 136 on XFS (12 runs each, with `--fsync`) were empty, and their
+/// old versions gone.
+#[test]
+fn a_file_is_written_back_before_it_takes_the_place_of_another() {
+    let memory = Filesystem::memory();
+    let node = |text: &str, seconds| Node::file(text).mtime(seconds, 0);
+    let source = Tree::new().with("file", node("new", 2_000)).with("empty", node("", 2_000));
+    let target = Tree::new().with("file", node("older", 1_000)).with("empty", node("older", 1_000));
+    for (words, call) in [(&["--fsync"][..], "fsync("), (&[], "sync_file_range(")] {
+        let pair = Pair::new(memory.path(), 0, &source, &target);
+        let mut command = Command::new("strace");
+        command.args([
+            "-f",
+            "-qq",
+            "-o",
+            "log",
+            "-e",
+            "trace=fsync,sync_file_range,renameat2",
+            FERRY,
+            "sync",
+        ]);
+        command.args(["--backend=posix", "--workers=1"]).args(words).args(["source", "target"]);
+        let Ok(output) = command.current_dir(pair.path()).output() else {
+            skip::<()>("strace is not here");
+            return;
+        };
+        let log = fs::read_to_string(pair.path().join("log")).unwrap();
+        let calls: Vec<&str> = log.lines().filter(|line| !line.contains("resumed")).collect();
+        let at = |wanted: &str| calls.iter().position(|line| line.contains(wanted));
+        let (written, exchanged) = (at(call), at("RENAME_EXCHANGE"));
+        assert!(written.is_some() && exchanged.is_some(), "{log}\n{}", said(&output));
+        // The empty file has no bytes to write.
+        assert_eq!(calls.iter().filter(|line| line.contains(call)).count(), 1, "{log}");
+        let of_file = |line: &&&str| line.contains("RENAME_EXCHANGE") && line.contains("\"file\"");
+        let replaced = calls.iter().find(of_file).and_then(|line| at(line));
+        assert!(written < replaced, "{log}");
+        pair.assert_equal("source", "target", &output);
+    }
 }
