@@ -163,7 +163,7 @@ impl Known {
         )
     }
 
-    /// Returns the ways that moved bytes, for each pair of filesystems with any.
+    /// Returns the ways that moved bytes, for each set of ways that were compared between two filesystems.
     pub(crate) fn ways(&self) -> Vec<Vec<Tried>> {
         let pairs = lock(&self.pairs);
         let tried = pairs.values().flat_map(|known| [known.ways.tried(), known.buffered.cached.tried()]);

@@ -17,6 +17,7 @@
 mod attributes;
 mod entries;
 mod listed;
+mod overwrite;
 mod own;
 mod ranges;
 mod recover;
@@ -342,7 +343,7 @@ impl Copier {
                 let folder = self.folder(pair, &dir, trash.as_ref());
                 if !self.may_overwrite(sides.source, target) {
                     let replaced = swap::replace(run, entry, sides.source, target, &folder).await;
-                    if lock(&pair.0.marks).iter().any(|mark| mark.is_of(name)) {
+                    if replaced.is_ok() && lock(&pair.0.marks).iter().any(|mark| mark.is_of(name)) {
                         staging::unmark(&dir, folder.inode, name, target).await;
                     }
                     return replaced;
@@ -350,21 +351,10 @@ impl Copier {
                 if !folder.is_it(&dir, name, target).await.during(Verb::StatTarget)? {
                     return Err(FailureKind::Changed);
                 }
-                let inode = folder.inode;
-                staging::mark(&dir, inode, name, target).await;
-                let overwritten = self.overwrite(entry, sides.source, target).await;
-                // One that is left incomplete has the oldest time.
-                staging::unmark(&dir, inode, name, target).await;
-                return overwritten;
+                return self.overwrite_marked(entry, (&dir, folder.inode), sides.source, target).await;
             }
         };
         self.make_entry(entry, sides.source, ahead).await
-    }
-
-    /// Overwrites a file in place.
-    async fn overwrite(&self, entry: Entry<'_>, source: &Stat, target: &Stat) -> Result<(), FailureKind> {
-        self.make_entry(entry, source, Ahead::Overwrite(*target)).await?;
-        attributes::set_overwritten(&self.run, entry, source, target).await
     }
 
     async fn make_entry(&self, entry: Entry<'_>, source: &Stat, ahead: Ahead) -> Result<(), FailureKind> {

@@ -287,7 +287,7 @@ async fn make_durable(
     target: &Target<'_>,
     device: Option<u64>,
 ) -> ferry_io::Result<()> {
-    if target.staged.is_some() {
+    if target.staged.is_some() && (run.options.atomic || target.part().is_some()) {
         // A name must not outlive a crash that its bytes do not.
         target.file.sync().await
     } else if run.operands.is_synced_at_once(&entry) {

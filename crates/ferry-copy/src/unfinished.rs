@@ -19,6 +19,11 @@ use crate::through;
 /// Oldest time that ext4 and XFS can store: 1901-12-13. A filesystem whose times begin later stores its own oldest.
 const OLDEST: Time = Time { seconds: i32::MIN as i64, nanoseconds: 0 };
 
+/// Returns true for the time of a target that is marked, on filesystems that can store it.
+pub(crate) fn is_oldest(modified: Time) -> bool {
+    modified == OLDEST
+}
+
 /// Gives up a target that is open. `existing` is the file that it overwrites.
 pub(crate) async fn give_up(
     run: &Run,

@@ -32,6 +32,7 @@ use crate::event::{self, Event};
 /// Ways to move bytes between two filesystems, with what is known of their speeds.
 #[derive(Debug)]
 pub struct Ways {
+    first: Way,
     race: Mutex<Race>,
 }
 
@@ -65,13 +66,18 @@ impl Ways {
     }
 
     fn of(first: Way, others: &[Way]) -> Self {
-        Self { race: Mutex::new(Race::new(first, others)) }
+        Self { first, race: Mutex::new(Race::new(first, others)) }
     }
 
     /// Returns the ways that moved bytes, the leader first.
     #[must_use]
     pub fn tried(&self) -> Vec<Tried> {
         self.race().tried()
+    }
+
+    /// Returns true if copy_file_range(2) takes part.
+    pub(crate) fn is_by_kernel(&self) -> bool {
+        self.first == Way::Kernel
     }
 
     fn race(&self) -> MutexGuard<'_, Race> {
@@ -117,7 +123,7 @@ pub(crate) fn move_pieces(ways: &Ways, moves: &mut impl Moves, size: usize) -> R
                 );
                 done += count;
             }
-            Err(errno) if !ways.race().is_first(piece.way) => {
+            Err(errno) if piece.way != ways.first => {
                 ways.race().give_up(&piece);
                 if is_lacking(errno) {
                     ways.race().exclude(piece.way);

@@ -251,6 +251,7 @@ impl Op {
             Self::Stat { .. } => Operation::Stat,
             Self::Read { .. } | Self::ReadVectored { .. } => Operation::Read,
             Self::Write { .. } | Self::WriteVectored { .. } => Operation::Write,
+            Self::CopyPieces { ways, .. } if !ways.is_by_kernel() => Operation::Write,
             Self::CopyRange { .. } | Self::CopyPieces { .. } => Operation::CopyRange,
             Self::Clone { .. } => Operation::Clone,
             Self::Seek { .. } => Operation::Seek,

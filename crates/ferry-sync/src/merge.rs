@@ -14,8 +14,8 @@ pub(crate) struct Row {
     pub(crate) name: Name,
     pub(crate) source: Option<Side>,
     pub(crate) target: Option<Side>,
-    /// Inode number of the target's file that a killed run has overwritten in part.
-    pub(crate) unfinished: Option<u64>,
+    /// Inode numbers of files with this name that a killed run has overwritten in part.
+    pub(crate) unfinished: Vec<u64>,
 }
 
 /// One side's entry, as it was listed.
@@ -88,7 +88,7 @@ impl<E, S: InOrder<Error = E>, T: InOrder<Error = E>> Merge<S, T> {
         let (source_side, target_side) = (source.as_ref().map(side), target.as_ref().map(side));
         let name = source.or(target).map(|entry| entry.name);
         Ok(name.map(|name| {
-            let unfinished = self.marks.iter().find(|mark| mark.is_of(&name)).map(|mark| mark.inode);
+            let unfinished = Mark::all_of(&self.marks, &name).map(|mark| mark.inode).collect();
             Row { name, source: source_side, target: target_side, unfinished }
         }))
     }

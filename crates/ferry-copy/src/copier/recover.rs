@@ -5,8 +5,9 @@
 //! | the entry is | and its name | it |
 //! |---|---|---|
 //! | the file that the run had made | | is removed |
-//! | the one that was to lose its name | is in use, or missing in the source | goes to the trash, or is removed |
-//! | the same | is free | waits until it is in use |
+//! | the one that was to lose its name | is in use | goes to the trash, or is removed |
+//! | the same | is free, and in the source | waits until it is in use |
+//! | the same | is free, and missing in the source | gets its name back |
 //! | another, so it is foreign | is free | gets its name back |
 //! | the same | is in use | stays aside, and is reported |
 //!
@@ -72,17 +73,18 @@ impl Copier {
         }
         let is_taken =
             if_there(dir.stat_entry(&described.name, false).await).during(Verb::StatTarget)?.is_some();
-        if !described.is_seen(&found) {
-            if is_taken {
-                return Ok(Outcome::Stays);
+        let is_foreign = !described.is_seen(&found);
+        if is_taken && is_foreign {
+            return Ok(Outcome::Stays);
+        }
+        if !is_taken {
+            let in_source = if_there(source.stat_entry(&described.name, false).await).during(Verb::Stat)?;
+            if in_source.is_some() && !is_foreign {
+                return Ok(Outcome::Waits);
             }
+            // Whether it is deleted is decided as for other entries.
             let given = staging::rename_into(&dir, aside, &dir, &described.name).await;
             return given.during(Verb::Restore).map(|()| Outcome::Done);
-        }
-        let is_wanted =
-            if_there(source.stat_entry(&described.name, false).await).during(Verb::Stat)?.is_some();
-        if !is_taken && is_wanted {
-            return Ok(Outcome::Waits);
         }
         dispose(&dir, (aside, &described.name), &found, pair.trash().as_ref()).await.during(Verb::Remove)?;
         Ok(Outcome::Done)

@@ -147,13 +147,15 @@ impl Folder<'_> {
     ) -> IoResult<Name> {
         // No other run sees to the entry before this run has ended.
         self.run.locks.share(self.dir).await?;
-        let mut tried = 1;
+        let (mut tried, mut described) = (1, Some(name));
         loop {
-            let aside = staging::next_aside(self.inode, (made, seen), name);
+            let aside = staging::next_aside(self.inode, (made, seen), described);
             match staging::rename(self.dir, from, &aside, false).await {
                 Ok(()) => return Ok(aside),
                 // A run with this process's number was killed.
                 Err(error) if error.is(Errno::EXIST) && tried < staging::ATTEMPTS => tried += 1,
+                // Names of this filesystem are shorter.
+                Err(error) if error.is(Errno::NAMETOOLONG) && described.is_some() => described = None,
                 Err(error) => return Err(error),
             }
         }

@@ -100,20 +100,21 @@ impl Leftovers {
             return Ok(());
         }
         for name in std::mem::take(&mut self.asides) {
-            if !self.give_back(dir, &name).await {
+            if self.give_back(dir, &name).await == Back::NoPart {
                 self.asides.push(name);
             }
         }
         let marks = std::mem::take(&mut self.marks);
         for_each_entry(dir, async |name, is_folder| {
             // A mark counts while its file has its name.
-            if let Some(mark) = marks.iter().find(|mark| mark.is_of(name))
-                && dir.stat_entry(name, false).await.is_ok_and(|found| found.inode == mark.inode)
+            let of_name: Vec<&Mark> = Mark::all_of(&marks, name).collect();
+            if !of_name.is_empty()
+                && let Ok(found) = dir.stat_entry(name, false).await
             {
-                self.marks.push(mark.clone());
+                self.marks.extend(of_name.into_iter().filter(|mark| mark.inode == found.inode).cloned());
             }
             let goes = match is_hidden_name(name, folder) {
-                true => !is_folder && !self.give_back(dir, name).await,
+                true => !is_folder && self.give_back(dir, name).await == Back::NoPart,
                 false => !is_folder && is_part_name(name, folder) && part::is_old(run, dir, name).await,
             };
             self.is_changed |= goes && dir.unlink(name).await.is_ok();
@@ -155,18 +156,32 @@ impl Leftovers {
         .await
     }
 
-    /// Gives a part its name back. Returns false for any other entry.
-    async fn give_back(&mut self, dir: &Dir, name: &Name) -> bool {
+    /// Gives a part its name back.
+    async fn give_back(&mut self, dir: &Dir, name: &Name) -> Back {
         if self.journals.is_empty() {
-            return false;
+            return Back::NoPart;
         }
-        let Ok(found) = dir.stat_entry(name, false).await else { return false };
+        let Ok(found) = dir.stat_entry(name, false).await else { return Back::NoPart };
         let is_part = found.kind == FileKind::Regular && found.links == 1;
         let of_part = |journal: &Journal| is_part && journal.inode == Some(found.inode);
-        let Some(index) = self.journals.iter().position(of_part) else { return false };
+        let Some(index) = self.journals.iter().position(of_part) else { return Back::NoPart };
+        // Its journal stays, whatever comes of this.
         let Journal { part, .. } = self.journals.swap_remove(index);
-        rename_into(dir, name, dir, &part).await.is_ok()
+        match rename_into(dir, name, dir, &part).await {
+            Ok(()) => Back::Named,
+            Err(_) => Back::Failed,
+        }
     }
+}
+
+/// Result of giving a part its name back.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Back {
+    Named,
+    /// It stays under its hidden name for the next run.
+    Failed,
+    /// The entry is no part.
+    NoPart,
 }
 
 /// Removes all hidden names of this folder, whose inode number is given, except parts. The caller knows that no run uses

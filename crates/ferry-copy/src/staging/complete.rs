@@ -7,7 +7,7 @@
 //! closing may report that a file is incomplete and releases the lock, it leaves its name for a hidden one before it is
 //! closed. A kill between the two renames costs the file there.
 
-use ferry_io::{Dir, File, Name, Result, Stat};
+use ferry_io::{Dir, Errno, File, Name, Result, Stat};
 
 use super::names::{next_hidden_name, part_names};
 use super::part::{LARGE, Part};
@@ -80,7 +80,10 @@ pub(crate) async fn forget_journal(run: &Run, entry: Entry<'_>, dir: &Dir, sourc
         return;
     }
     if let Ok(folder) = folder_number(entry, dir).await {
-        let (_, journal) = part_names(folder, entry.source);
-        dir.unlink(&journal).await.ok();
+        let (part, journal) = part_names(folder, entry.source);
+        // A part that is there is another run's, and so is its journal.
+        if dir.stat_entry(&part, false).await.is_err_and(|error| error.is(Errno::NOENT)) {
+            dir.unlink(&journal).await.ok();
+        }
     }
 }

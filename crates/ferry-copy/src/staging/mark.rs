@@ -12,11 +12,11 @@ use ferry_io::{Dir, Name, OpenHow, Stat, protect};
 use super::names::Mark;
 use super::part::PRIVATE;
 
-/// Marks a file of this folder as being overwritten.
-pub(crate) async fn mark(dir: &Dir, folder: u64, name: &Name, target: &Stat) {
+/// Marks a file of this folder as being overwritten. Returns true if it had no mark.
+pub(crate) async fn mark(dir: &Dir, folder: u64, name: &Name, target: &Stat) -> bool {
     let mark = Mark::new(name, target.inode).name(folder);
     // One that exists is as good, and a file that can't be marked is copied all the same.
-    protect(dir.open(&mark, OpenHow::create(PRIVATE))).await.ok();
+    protect(dir.open(&mark, OpenHow::create(PRIVATE))).await.is_ok()
 }
 
 /// Removes the mark of a file.

@@ -104,6 +104,12 @@ impl Mark {
         Self { hash: hash_of(name), inode }
     }
 
+    /// Returns the marks of files with this name.
+    pub fn all_of<'a>(marks: &'a [Self], name: &Name) -> impl Iterator<Item = &'a Self> {
+        let hash = (!marks.is_empty()).then(|| hash_of(name));
+        marks.iter().filter(move |mark| hash.as_ref() == Some(&mark.hash))
+    }
+
     /// Returns true if it is the mark of a file with this name.
     #[must_use]
     pub fn is_of(&self, name: &Name) -> bool {
@@ -180,12 +186,15 @@ fn key(text: &str) -> u64 {
     u64::from_le_bytes([a, b, c, d, e, f, g, h]).max(1)
 }
 
-/// Returns a name for an entry that is moved aside in this folder. A name that would be too long describes nothing.
-pub(super) fn aside_name(folder: u64, process: u32, number: u64, aside: &Aside) -> Name {
+/// Returns a name for an entry that is moved aside in this folder. It describes nothing if there is no description, or
+/// if it would be too long.
+pub(super) fn aside_name(folder: u64, process: u32, number: u64, aside: Option<&Aside>) -> Name {
     let start = format!("{ASIDE}{folder:x}-{process:x}-{number:x}");
-    let facts = format!("-{:x}-{:x}-", aside.made, aside.seen);
-    let full = [start.as_bytes(), facts.as_bytes(), aside.name.as_bytes()].concat();
-    let text = if full.len() > MOST { start.into_bytes() } else { full };
+    let full = aside.map(|aside| {
+        let facts = format!("-{:x}-{:x}-", aside.made, aside.seen);
+        [start.as_bytes(), facts.as_bytes(), aside.name.as_bytes()].concat()
+    });
+    let text = full.filter(|full| full.len() <= MOST).unwrap_or_else(|| start.into_bytes());
     Name::new(&text).unwrap_or_else(|| unreachable!("a name with a start is a name"))
 }
 

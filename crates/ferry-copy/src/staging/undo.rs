@@ -27,12 +27,14 @@ pub(crate) async fn remove_made(dir: &Dir, name: &Name, made: &Stat) -> Result<(
             return Ok(());
         }
         let folder = dir.stat().await?.inode;
+        let mut described = Some(name);
         for _ in 0..ATTEMPTS {
-            let hidden = next_aside(folder, (Some(made), None), name);
+            let hidden = next_aside(folder, (Some(made), None), described);
             match dir.rename(name, dir, &hidden, false).await {
                 Ok(()) => return remove_hidden(dir, name, &hidden, made).await,
                 Err(error) if error.is(Errno::NOENT) => return Ok(()),
                 Err(error) if error.is(Errno::EXIST) => {}
+                Err(error) if error.is(Errno::NAMETOOLONG) && described.is_some() => described = None,
                 Err(error) if lacks_room(&error) || NO_RENAME.iter().any(|&errno| error.is(errno)) => {
                     return dir.unlink(name).await;
                 }
@@ -50,12 +52,17 @@ pub(crate) fn lacks_room(error: &Error) -> bool {
 }
 
 /// Returns a name for an entry that is moved aside in this folder: a file that this run has `made`, or one that it was
-/// `seen` to take away from this name.
-pub(crate) fn next_aside(folder: u64, (made, seen): (Option<&Stat>, Option<&Stat>), name: &Name) -> Name {
+/// `seen` to take away from this name. Without the name, it describes nothing.
+pub(crate) fn next_aside(
+    folder: u64,
+    (made, seen): (Option<&Stat>, Option<&Stat>),
+    name: Option<&Name>,
+) -> Name {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let (made, seen) = (made.map_or(0, made_key), seen.map_or(0, seen_key));
-    aside_name(folder, std::process::id(), number, &Aside { made, seen, name: name.detached() })
+    let aside = name.map(|name| Aside { made, seen, name: name.detached() });
+    aside_name(folder, std::process::id(), number, aside.as_ref())
 }
 
 /// Removes a hidden name of this run if it is still `made`. No other program uses such names, so one look before is

@@ -200,10 +200,6 @@ impl Race {
         }
     }
 
-    pub(super) fn is_first(&self, way: Way) -> bool {
-        index(way) == self.first
-    }
-
     /// Orders the next piece, of at most `left` bytes.
     pub(super) fn next(&mut self, left: usize, only_first: bool) -> Piece {
         let comparison = Some(self.comparison);

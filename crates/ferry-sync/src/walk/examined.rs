@@ -134,7 +134,7 @@ impl Examiner<'_> {
             (Some(stat), None) => Judged::Settled(Examined::Source(stat, None, Decision::Create, None)),
             (Some(stat), Some(existing)) => {
                 let are_files = [stat, existing].iter().all(|side| side.kind == FileKind::Regular);
-                let decision = match row.unfinished == Some(existing.inode) && are_files {
+                let decision = match row.unfinished.contains(&existing.inode) && are_files {
                     true => Decision::Replace(Reason::Unfinished),
                     false => decide(&stat, Some(&existing), &self.choices.rules),
                 };

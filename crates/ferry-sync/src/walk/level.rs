@@ -19,6 +19,9 @@ use crate::sorted::{Sorted, Sorter};
 /// Rows that are examined at a time.
 pub(super) const ROWS: usize = 1_024;
 
+/// Marks of a folder that count: as many as a run clears away (`staging/clear.rs` of ferry-copy).
+const MOST_MARKS: usize = 256;
+
 /// Name of the trash in the target's root. It is no part of either tree.
 pub(crate) const TRASH: &[u8] = b".ferry-trash";
 
@@ -335,7 +338,8 @@ pub(super) async fn list(
             || sees_to_leftovers && is_aside(&entry.name, stat.inode);
         if is_unfinished {
             has_leftovers.set(true);
-            marks.borrow_mut().extend(Mark::of(&entry.name, stat.inode));
+            let mark = Mark::of(&entry.name, stat.inode).filter(|_| marks.borrow().len() < MOST_MARKS);
+            marks.borrow_mut().extend(mark);
         }
         let is_mark = entry.name.as_bytes() == MARK && (is_root || which != Which::NewSource);
         !is_trash && !is_unfinished && !is_mark

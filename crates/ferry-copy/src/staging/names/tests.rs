@@ -57,13 +57,13 @@ fn parts_and_journals_are_recognised_in_their_own_folder_alone() {
 fn names_of_entries_moved_aside_describe_them_in_their_own_folder_alone() {
     for original in [&b"film"[..], b"-", b"a-b-c", b"\xff", &[b'n'; 150]] {
         let aside = Aside { made: 0, seen: u64::MAX, name: Name::new(original).unwrap() };
-        let name = aside_name(0x2a, 0x1f40, 0, &aside);
+        let name = aside_name(0x2a, 0x1f40, 0, Some(&aside));
         assert_eq!(aside_of(&name, 0x2a), Some(aside));
         assert_eq!(aside_of(&name, 0x2b), None);
         assert!(!is_hidden_name(&name, 0x2a) && !is_part_name(&name, 0x2a));
     }
     let long = Aside { made: 1, seen: 1, name: Name::new(&[b'n'; 255]).unwrap() };
-    let name = aside_name(0x2a, 0x1f40, 0, &long);
+    let name = aside_name(0x2a, 0x1f40, 0, Some(&long));
     assert_eq!((name.as_bytes(), aside_of(&name, 0x2a)), (&b".ferry-aside-2a-1f40-0"[..], None));
     assert_eq!(aside_of(&Name::new(b".ferry-aside-1f40-0").unwrap(), 0x1f40), None);
 }

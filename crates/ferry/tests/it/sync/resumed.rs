@@ -333,7 +333,15 @@ fn a_file_that_a_killed_run_has_overwritten_in_part_is_copied_again() {
         run.wait_with_output().unwrap();
         // As if it had been written in another order.
         File::options().write(true).open(&at).unwrap().set_len(SIZE).unwrap();
-        finish(&pair, words);
+        // A run that is stopped before it has replaced the file leaves it as it is.
+        for stopped in [&words[1..], words] {
+            let run = begin(&pair, stopped);
+            std::thread::sleep(Duration::from_millis(500));
+            kill_process(Pid::from_child(&run), Signal::INT).unwrap();
+            let output = run.wait_with_output().unwrap();
+            assert!(!output.status.success(), "{}", said(&output));
+        }
+        finish(&pair, &words[1..]);
     }
 }
 
