@@ -8,7 +8,7 @@ use crate::message::{Line, Settings};
 use crate::text::Text;
 
 /// Version of the format.
-const FORMAT: u32 = 3;
+const FORMAT: u32 = 4;
 /// Hexadecimal digits of a checksum.
 const DIGITS: usize = 16;
 
@@ -28,6 +28,10 @@ pub struct Header {
     pub identity: (u64, u64),
     /// Sizes by which work is divided.
     pub settings: Settings,
+    /// Options that decide what the task does, or a hash of them. Another job can't go on with what these have done.
+    pub options: Text,
+    /// Set if each file gets its name when it is complete.
+    pub by_rules: bool,
 }
 
 /// A line that is no whole line of a journal.
@@ -39,7 +43,14 @@ impl Header {
     /// Returns the header of a job.
     #[must_use]
     pub fn new(task: &str, (source, target): (Text, Text), identity: (u64, u64), settings: Settings) -> Self {
-        Self { format: FORMAT, task: task.into(), source, target, identity, settings }
+        let (options, by_rules) = (Text::default(), false);
+        Self { format: FORMAT, task: task.into(), source, target, identity, settings, options, by_rules }
+    }
+
+    /// Returns this header with the options of the job.
+    #[must_use]
+    pub fn with_options(self, options: &str, by_rules: bool) -> Self {
+        Self { options: options.into(), by_rules, ..self }
     }
 }
 
@@ -144,7 +155,8 @@ mod tests {
 
     #[test]
     fn a_header_of_another_format_is_refused() {
-        let header = Header::new("cp", ("a".into(), "b".into()), (1, 2), Settings::new(4));
+        let header =
+            Header::new("cp", ("a".into(), "b".into()), (1, 2), Settings::new(4)).with_options("-a", true);
         assert_eq!(parse_header(&write_header(&header).unwrap()), Ok(header.clone()));
         let other = Header { format: FORMAT + 1, ..header };
         assert_eq!(parse_header(&write_header(&other).unwrap()), Err(Damaged));

@@ -1,14 +1,15 @@
-//! What a rank tells rank 0 besides its leases: lines to be printed, failures for a file, and figures.
+//! Notes of ranks for rank 0, besides their leases: lines to be printed, failures for a file, and figures.
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ferry::job::Way;
 use ferry_cluster::ToCoordinator;
 use serde::{Deserialize, Serialize};
 
+use crate::failures::cannot;
 use crate::recording::{self, Clock, Span, Track};
 
 /// A message of a rank.
@@ -52,7 +53,7 @@ impl Note {
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
     /// File of `--errors`.
-    errors: Option<File>,
+    errors: Option<Record>,
     ways: BTreeMap<(String, String), (u64, u64)>,
     /// File of `--trace`.
     trace: Option<PathBuf>,
@@ -60,13 +61,35 @@ pub(crate) struct Notes {
     tracks: Vec<Track>,
     /// Number of ranks that have sent their last note.
     ended: usize,
-    /// First error of writing.
+    /// First error of writing to standard output.
+    unprinted: Option<io::Error>,
+}
+
+/// A file of failures.
+#[derive(Debug)]
+struct Record {
+    file: File,
+    path: PathBuf,
+    /// First error of writing. Nothing is written after it.
     failed: Option<io::Error>,
+}
+
+impl Record {
+    fn add(&mut self, failures: &[String]) {
+        if self.failed.is_none() {
+            self.failed = self.file.write_all(failures.concat().as_bytes()).err();
+        }
+    }
+
+    fn end(self) -> Option<String> {
+        self.failed.map(|error| cannot("write failures to", &self.path)(error))
+    }
 }
 
 impl Notes {
     /// Returns notes whose failures go to a file.
-    pub(crate) fn with_errors(errors: Option<File>) -> Self {
+    pub(crate) fn with_errors(file: File, path: &Path) -> Self {
+        let errors = Some(Record { file, path: path.to_owned(), failed: None });
         Self { errors, ..Self::default() }
     }
 
@@ -98,8 +121,8 @@ impl Notes {
         for line in &note.lines {
             self.print(line);
         }
-        if let Some(file) = self.errors.as_mut().filter(|_| self.failed.is_none()) {
-            self.failed = file.write_all(note.failures.concat().as_bytes()).err();
+        if let Some(errors) = &mut self.errors {
+            errors.add(&note.failures);
         }
         for (way, (files, bytes)) in note.ways {
             let sum = self.ways.entry(way).or_default();
@@ -110,12 +133,12 @@ impl Notes {
     /// Prints a line to standard output.
     pub(crate) fn print(&mut self, line: &str) {
         if let Err(error) = writeln!(io::stdout(), "{line}") {
-            self.failed.get_or_insert(error);
+            self.unprinted.get_or_insert(error);
         }
     }
 
-    /// Prints the table of `--explain`, and writes the recording. Returns a message if something could not be written.
-    pub(crate) fn end(mut self) -> Option<String> {
+    /// Prints the table of `--explain`, and writes the recording. Returns messages about all that could not be written.
+    pub(crate) fn end(mut self) -> Vec<String> {
         let ways: Vec<Way> = std::mem::take(&mut self.ways)
             .into_iter()
             .map(|((way, why), (files, bytes))| Way { way, files, bytes, why })
@@ -123,8 +146,34 @@ impl Notes {
         if !ways.is_empty() {
             self.print(&ferry::job::ways_table(&ways));
         }
-        let recorded = self.trace.map(|path| recording::write(&path, &self.tracks));
-        let failed = self.failed.map(|error| format!("cannot write all output: {error}"));
-        recorded.and_then(Result::err).or(failed)
+        let unprinted = self.unprinted.map(|error| format!("cannot write to standard output: {error}"));
+        let unrecorded = self.trace.and_then(|path| recording::write(&path, &self.tracks).err());
+        let failed = [unprinted, self.errors.and_then(Record::end), unrecorded];
+        failed.into_iter().flatten().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_are_written_after_a_line_that_could_not_be_printed() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("errors");
+        let mut notes = Notes::with_errors(File::create(&path).unwrap(), &path);
+        notes.unprinted = Some(io::ErrorKind::BrokenPipe.into());
+        notes.take(1, Note { failures: vec!["one\n".into(), "two\n".into()], ..Note::default() });
+        assert_eq!(std::fs::read(&path).unwrap(), b"one\ntwo\n");
+        assert_eq!(notes.end(), ["cannot write to standard output: broken pipe"]);
+    }
+
+    #[test]
+    fn a_file_of_failures_that_can_not_be_written_is_named() {
+        let full = Path::new("/dev/full");
+        let mut notes = Notes::with_errors(File::options().write(true).open(full).unwrap(), full);
+        notes.take(0, Note { failures: vec!["one\n".into()], ..Note::default() });
+        let said = notes.end();
+        assert!(said.len() == 1 && said[0].starts_with("cannot write failures to '/dev/full': "), "{said:?}");
     }
 }

@@ -217,7 +217,8 @@ impl Rank<'_> {
 
     async fn perform(&self, grant: Grant) -> Result<(), Stop> {
         let mut began = recording::now();
-        let pieces = recording::pieces(&grant.works);
+        let is_recorded = self.talk.recorder().is_on();
+        let pieces = if is_recorded { recording::pieces(&grant.works) } else { String::new() };
         let walk = RefCell::new(Walk::new(grant, &self.setup.settings));
         loop {
             self.perform_tasks(&walk).await?;

@@ -16,7 +16,7 @@ pub(crate) struct Performer {
     from: mpsc::Receiver<Sent>,
 }
 
-/// What a performer has said.
+/// Next message of a performer.
 pub(crate) enum Said {
     Message(Sent),
     Nothing,

@@ -30,6 +30,12 @@ pub(crate) struct Copy {
     pub(crate) division: Division,
     pub(crate) journaling: Journaling,
     pub(crate) options: CopyOptions,
+    /// The options that decide what is made, as the journal has them.
+    pub(crate) deciding: String,
+    /// Set if a new copy needs no hidden names.
+    pub(crate) is_plain: bool,
+    /// Set if existing files may stay in the target.
+    pub(crate) may_keep: bool,
     /// Attributes that are kept.
     pub(crate) preserve: Preserve,
     /// Set if the journal is made durable line by line.

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -11,10 +12,11 @@ use ferry_copy::{Copied, Dereference, Preserve};
 
 use crate::failures::{cannot, complain};
 use crate::job::{Ended, Job};
-use crate::journal::Journal;
+use crate::journal::{self, Journal};
 use crate::note::Notes;
 use crate::options::Cp;
 use crate::place::{self, Copy, Place};
+use crate::rules;
 use crate::setup::{CopyOptions, Existing, Setup, Task, text};
 use crate::stats::{self, Shown};
 use crate::wire::Wire;
@@ -43,7 +45,11 @@ pub(crate) fn run(wire: &mut Wire, cp: &Cp) -> ExitCode {
     let named = [copies.source.clone(), copies.target.clone()];
     let errors = copies.errors.as_deref().map(|path| ferry::job::open_errors(path, &named)).transpose();
     let notes = match errors {
-        Ok(errors) => Notes::with_errors(errors).with_trace(copies.trace.clone()),
+        Ok(errors) => {
+            let of_errors = |(file, path): (_, &PathBuf)| Notes::with_errors(file, path);
+            let notes = errors.zip(copies.errors.as_ref()).map(of_errors);
+            notes.unwrap_or_default().with_trace(copies.trace.clone())
+        }
         Err(why) => return refused(wire, &why),
     };
     copies.warnings.iter().for_each(|warning| complain(warning));
@@ -63,6 +69,7 @@ pub(crate) fn run(wire: &mut Wire, cp: &Cp) -> ExitCode {
 /// Returns the copy that `ferry cp` would make.
 fn of_cp(cp: &Cp, copies: CpCopies) -> Copy {
     let CpCopies { source, target, inside, options, progress, errors, trace, .. } = copies;
+    let (deciding, is_plain) = (rules::deciding(&options), rules::is_plain(&options));
     let arguments = cp.arguments.iter().map(text).collect();
     Copy {
         source,
@@ -73,6 +80,9 @@ fn of_cp(cp: &Cp, copies: CpCopies) -> Copy {
         division: cp.division.clone(),
         journaling: cp.journaling.clone(),
         options: CopyOptions::Cp { arguments, records: errors.is_some() },
+        deciding,
+        is_plain,
+        may_keep: rules::may_keep(&options),
         preserve: options.preserve,
         fsync: options.fsync,
         progress,
@@ -117,37 +127,27 @@ pub(crate) fn perform(
 fn begin(copy: &Copy, ranks: u32) -> Result<(Setup, Coordinator, Journal), String> {
     let (Place { source, target, journal }, existing) = (place::find(copy)?, copy.existing);
     let root = fs::metadata(&source).map_err(cannot("stat", &source))?;
+    if copy.journaling.restart && copy.may_keep {
+        refuse_incomplete(&journal, &target)?;
+    }
     let found = Journal::open(&journal, copy.journaling.restart, copy.fsync)?;
     let is_new = make(&target, first_mode(copy.preserve, root.mode()))?;
     let identity = (root.ino(), fs::metadata(&target).map_err(cannot("stat", &target))?.ino());
     let (mut journal, header) = (found.journal, found.header);
     let is_resumed = header.is_some();
-    let settings = match header {
+    let (settings, by_rules) = match header {
         Some(header) => {
-            let is_same = (&header.source, &header.target) == (&text(&source), &text(&target));
-            if header.task.as_bytes() != existing.task().as_bytes()
-                || !is_same
-                || header.identity.0 != identity.0
-            {
-                return Err("the journal is that of another job: see --restart and --journal".to_owned());
-            }
-            if is_new || header.identity.1 != identity.1 {
-                if is_new {
-                    // The next attempt must not find it.
-                    fs::remove_dir(&target).map_err(cannot("remove directory", &target))?;
-                }
-                let target = target.display();
-                return Err(format!("'{target}' is not the folder that the journal is about: see --restart"));
-            }
+            check(&header, copy, (&source, &target), (identity, is_new))?;
             // Offsets depend on the other sizes.
             let Settings { lease_entries, lease_bytes, .. } = copy.division.settings(ranks);
-            Settings { lease_entries, lease_bytes, ..header.settings }
+            (Settings { lease_entries, lease_bytes, ..header.settings }, header.by_rules)
         }
         None => {
             let settings = settings(copy, ranks, &target)?;
-            let paths = (text(&source), text(&target));
-            journal.begin(&Header::new(existing.task(), paths, identity, settings))?;
-            settings
+            let by_rules = !(copy.is_plain && is_new) && existing == Existing::Replaced;
+            let header = Header::new(existing.task(), (text(&source), text(&target)), identity, settings);
+            journal.begin(&header.with_options(&copy.deciding, by_rules))?;
+            (settings, by_rules)
         }
     };
     let mut coordinator = Coordinator::new(settings, ranks);
@@ -161,9 +161,52 @@ fn begin(copy: &Copy, ranks: u32) -> Result<(Setup, Coordinator, Journal), Strin
     coordinator.begin();
     let task = Task::Copy { existing, identity, options: copy.options.clone() };
     let mut setup = Setup::new(&source, &target, task, settings);
+    (setup.ranks, setup.by_rules) = (ranks, by_rules);
     (setup.is_resumed, setup.is_new) = (is_resumed, is_new && !is_resumed);
     setup.is_recorded = copy.is_recorded;
     Ok((setup, coordinator, journal))
+}
+
+/// Refuses to go on with the journal of a job that is not this copy.
+fn check(
+    header: &Header,
+    copy: &Copy,
+    (source, target): (&Path, &Path),
+    (identity, is_new): ((u64, u64), bool),
+) -> Result<(), String> {
+    let is_same = (&header.source, &header.target) == (&text(source), &text(target));
+    let is_same_task = header.task.as_bytes() == copy.existing.task().as_bytes();
+    if !is_same_task || !is_same || header.identity.0 != identity.0 {
+        return Err("the journal is that of another job: see --restart and --journal".to_owned());
+    }
+    if is_new || header.identity.1 != identity.1 {
+        if is_new {
+            // The next attempt must not find it.
+            fs::remove_dir(target).map_err(cannot("remove directory", target))?;
+        }
+        let target = target.display();
+        return Err(format!("'{target}' is not the folder that the journal is about: see --restart"));
+    }
+    // What one copy has left incomplete, the rules of another one may keep.
+    if header.options.as_bytes() != copy.deciding.as_bytes() {
+        return Err(
+            "the journal is that of a copy with other options: see --restart and --journal".to_owned()
+        );
+    }
+    Ok(())
+}
+
+/// Refuses to forget a copy that has left incomplete files under their names, if this copy may keep them.
+fn refuse_incomplete(journal: &Path, target: &Path) -> Result<(), String> {
+    let Some(header) = journal::header(journal) else { return Ok(()) };
+    let is_copy = header.task.as_bytes() == Existing::Replaced.task().as_bytes();
+    if !is_copy || header.by_rules || header.target != text(target) || !target.exists() {
+        return Ok(());
+    }
+    let target = target.display();
+    Err(format!(
+        "an interrupted copy has left incomplete files in '{target}', and -n and -u may keep them: complete it first, by its own command"
+    ))
 }
 
 /// Returns the mode that the target is made with. The ranks set the rest at the end.
@@ -178,7 +221,7 @@ fn first_mode(preserve: Preserve, source: u32) -> u32 {
 }
 
 /// Makes the target, if it is missing. Nobody else may write to it before it has its attributes.
-fn make(target: &std::path::Path, mode: u32) -> Result<bool, String> {
+fn make(target: &Path, mode: u32) -> Result<bool, String> {
     match fs::DirBuilder::new().mode(mode).create(target) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
@@ -192,7 +235,7 @@ fn make(target: &std::path::Path, mode: u32) -> Result<bool, String> {
     }
 }
 
-fn settings(copy: &Copy, ranks: u32, target: &std::path::Path) -> Result<Settings, String> {
+fn settings(copy: &Copy, ranks: u32, target: &Path) -> Result<Settings, String> {
     let mut settings = copy.division.settings(ranks);
     let preferred = fs::metadata(target).map_err(cannot("stat", target))?.blksize();
     if copy.division.range.is_none() && preferred >= LEAST_STRIPE {
@@ -214,13 +257,11 @@ fn show(coordinator: &Coordinator) {
 /// Reports the end.
 pub(crate) fn end(ended: Ended, shown: Option<Shown>) -> ExitCode {
     let Ended { totals, stopped, journal, notes } = ended;
-    let unwritten = notes.end();
-    if let Some(shown) = shown {
-        stats::print(&totals, &shown);
+    let mut unwritten = notes.end();
+    if let Some(Err(error)) = shown.map(|shown| stats::print(&totals, &shown)) {
+        unwritten.push(format!("cannot print the totals: {error}"));
     }
-    if let Some(why) = &unwritten {
-        complain(why);
-    }
+    unwritten.iter().for_each(|why| complain(why));
     match stopped {
         None => {
             if let Some(Err(why)) = journal.map(Journal::remove) {
@@ -231,7 +272,7 @@ pub(crate) fn end(ended: Ended, shown: Option<Shown>) -> ExitCode {
                 complain(&format!("{} paths failed", totals.failed));
                 return ExitCode::FAILURE;
             }
-            if unwritten.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+            if unwritten.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
         }
         Some(Stop::Interrupted) => {
             complain("interrupted; the same command goes on");
@@ -287,6 +328,35 @@ mod tests {
         assert!(begun().is_err_and(|why| why.contains("not the folder")));
         // Nor is the new one, which an earlier attempt has made.
         assert!(begun().is_err_and(|why| why.contains("not the folder")));
+    }
+
+    #[test]
+    fn a_copy_with_other_options_neither_goes_on_nor_keeps_incomplete_files() {
+        let place = tempfile::tempdir().unwrap();
+        let path = |name: &str| place.path().join(name);
+        fs::create_dir(path("source")).unwrap();
+        let begun = |options: &[&str]| {
+            let (source, target) = (path("source"), path("target"));
+            let places = [source.to_str().unwrap(), target.to_str().unwrap()];
+            let copy = of_words(&[&["-T"], options, &places].concat());
+            begin(&copy, 2).map(|(setup, ..)| (setup.is_resumed, setup.by_rules))
+        };
+        assert_eq!(begun(&["-a"]), Ok((false, false)));
+        let journal = fs::read(path(".target.ferry-mpi")).unwrap();
+        for other in ["-au", "-an", "-r"] {
+            assert!(begun(&[other]).is_err_and(|why| why.contains("other options")), "{other}");
+        }
+        for other in ["-au", "-an"] {
+            assert!(
+                begun(&[other, "--restart"]).is_err_and(|why| why.contains("incomplete files")),
+                "{other}"
+            );
+        }
+        assert_eq!(fs::read(path(".target.ferry-mpi")).unwrap(), journal);
+        assert_eq!(begun(&["-av", "--bwlimit=4K", "--lease=5"]), Ok((true, false)));
+        assert_eq!(begun(&["-a", "--restart"]), Ok((false, true)), "the target was there before");
+        assert_eq!(begun(&["-a"]), Ok((true, true)), "the rules are those of the first job");
+        assert_eq!(begun(&["-au", "--restart"]), Ok((false, true)));
     }
 
     #[test]

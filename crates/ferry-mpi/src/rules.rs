@@ -3,12 +3,13 @@
 //! A new copy that keeps everything, as `cp -a` does, needs no hidden names: a file is complete if it has its source's time. An
 //! incomplete one is replaced. With other options, and in an existing target, `ferry cp`'s rules decide about each target, and each file gets
 //! its name when it is complete, as with `--atomic`: otherwise a later job could not tell the files that a kill has left
-//! incomplete, and two ranks could write to one file at once through two of its names.
+//! incomplete, and two ranks could write to one file at once through two of its names. The journal has which of both it is, and a
+//! hash of the options: a job that goes on does as the first one.
 
 use std::ffi::OsString;
 use std::num::{NonZeroU64, NonZeroUsize};
 
-use ferry_copy::{Dereference, Existing as Fate, Make, Options, Preserve, Reflink, Sparse};
+use ferry_copy::{Dereference, Direct, Existing as Fate, Make, Options, Preserve, Reflink, Sparse};
 use ferry_io::{FileKind, Stat};
 
 use crate::setup::Setup;
@@ -52,7 +53,7 @@ impl Rules {
         let settings = ferry::job::cp_settings(arguments, &job.source())?;
         let workers = settings.workers.unwrap_or(share);
         let io = ferry_io::Options { workers, ..settings.io };
-        let (options, by_rules) = settle(settings.options, job);
+        let (options, by_rules) = (settle(settings.options, job), job.by_rules);
         let divides = divides(&options);
         Some(Self { options, io, by_rules, divides })
     }
@@ -89,22 +90,45 @@ impl Rules {
     }
 }
 
-/// Returns the options of one rank, and true if `ferry cp`'s rules decide about existing targets.
-fn settle(options: Options, job: &Setup) -> (Options, bool) {
-    let ranks = u64::from(job.settings.ranks.max(1));
+/// Returns the options of one rank.
+fn settle(options: Options, job: &Setup) -> Options {
+    let ranks = u64::from(job.ranks.max(1));
     let share = |rate: NonZeroU64| NonZeroU64::new(rate.get() / ranks);
     let bandwidth = options.bandwidth.map(|rate| share(rate).unwrap_or(NonZeroU64::MIN));
-    let Preserve { mode, ownership, timestamps, links, xattr, .. } = options.preserve;
-    let keeps_all = mode && ownership && timestamps && links && xattr;
-    let is_plain = options.existing == Fate::Replace
-        && options.make == Make::Copy
-        && options.dereference != Dereference::Always
-        && !(options.update || options.remove_destination || options.attributes_only || options.atomic);
-    if keeps_all && is_plain && (job.is_new || job.is_resumed) {
-        return (Options { existing: Fate::Refuse, bandwidth, ..options }, false);
+    if !job.by_rules {
+        return Options { existing: Fate::Refuse, bandwidth, ..options };
     }
     let atomic = options.atomic || options.make == Make::Copy && !options.attributes_only;
-    (Options { atomic, bandwidth, ..options }, true)
+    Options { atomic, bandwidth, ..options }
+}
+
+/// Returns true if a new copy needs no hidden names: a file is complete if it has its source's time.
+pub(crate) fn is_plain(options: &Options) -> bool {
+    let Preserve { mode, ownership, timestamps, links, xattr, .. } = options.preserve;
+    let keeps_all = mode && ownership && timestamps && links && xattr;
+    keeps_all
+        && options.existing == Fate::Replace
+        && options.make == Make::Copy
+        && options.dereference != Dereference::Always
+        && !(options.update || options.remove_destination || options.attributes_only || options.atomic)
+}
+
+/// Returns true if existing files may stay in the target (`-n`, `-u`).
+pub(crate) fn may_keep(options: &Options) -> bool {
+    options.existing == Fate::Keep || options.update
+}
+
+/// Returns a hash of the options that decide what a copy makes. Those of output and speed are left out.
+pub(crate) fn deciding(options: &Options) -> String {
+    let deciding = Options {
+        verbose: false,
+        debug: false,
+        explain: false,
+        bandwidth: None,
+        direct: Direct::default(),
+        ..options.clone()
+    };
+    blake3::hash(format!("{deciding:?}").as_bytes()).to_hex().to_string()
 }
 
 /// Returns true unless an option concerns a file as a whole.
@@ -128,8 +152,9 @@ mod tests {
     /// Returns the rules of one of four ranks whose target is new.
     fn rules(arguments: &[&str]) -> Rules {
         let arguments: Vec<_> = arguments.iter().chain(&["a", "b"]).map(OsString::from).collect();
+        let options = ferry::job::cp_settings(&arguments, Path::new("a")).unwrap().options;
         let mut job = job();
-        job.is_new = true;
+        job.by_rules = !is_plain(&options);
         Rules::of_cp(&arguments, &job, NonZeroUsize::MIN).unwrap()
     }
 
@@ -143,6 +168,24 @@ mod tests {
     fn the_rate_is_divided_among_the_ranks() {
         let rate = |given: &str| rules(&["-a", "--bwlimit", given]).options.bandwidth;
         assert_eq!([rate("4K"), rate("2")], [NonZeroU64::new(1024), NonZeroU64::new(1)]);
+        // Those of this job, not of the one that was interrupted.
+        let mut job = job();
+        job.ranks = 8;
+        let arguments = ["-a", "--bwlimit", "4K", "a", "b"].map(OsString::from);
+        let rules = Rules::of_cp(&arguments, &job, NonZeroUsize::MIN).unwrap();
+        assert_eq!(rules.options.bandwidth, NonZeroU64::new(512));
+    }
+
+    #[test]
+    fn options_of_output_and_speed_do_not_decide_what_is_made() {
+        let of = |arguments: &[&str]| deciding(&rules(arguments).options);
+        let of = |more: &[&str]| of(&[&["-a"], more].concat());
+        for same in [&["-v"][..], &["--explain"], &["--bwlimit=4K"], &["--workers=3"], &["--direct"]] {
+            assert_eq!(of(same), of(&[]), "{same:?}");
+        }
+        for other in ["-u", "-n", "--verify", "--sparse=always", "--no-preserve=mode", "-x", "--fsync"] {
+            assert_ne!(of(&[other]), of(&[]), "{other}");
+        }
     }
 
     #[test]
@@ -155,8 +198,11 @@ mod tests {
             let rules = rules(other);
             assert!(rules.by_rules && rules.options.atomic, "{other:?}");
         }
-        let existing = Rules::of_cp(&["-a", "a", "b"].map(OsString::from), &job(), NonZeroUsize::MIN);
-        assert!(existing.is_some_and(|rules| rules.by_rules));
+        let mut existing = job();
+        (existing.by_rules, existing.is_resumed) = (true, true);
+        let rules =
+            Rules::of_cp(&["-a", "a", "b"].map(OsString::from), &existing, NonZeroUsize::MIN).unwrap();
+        assert!(rules.by_rules && rules.options.atomic && rules.options.existing == Fate::Replace);
     }
 
     #[test]

@@ -61,6 +61,10 @@ pub(crate) struct Setup {
     pub(crate) task: Task,
     /// Sizes by which work is divided.
     pub(crate) settings: Settings,
+    /// Number of ranks. That of the settings is the one that an interrupted job has begun with.
+    pub(crate) ranks: u32,
+    /// Set if `ferry cp`'s rules decide about existing targets, also in a job that goes on.
+    pub(crate) by_rules: bool,
     /// Set if an interrupted job goes on: what it has completed stays.
     pub(crate) is_resumed: bool,
     /// Set if the target was made for this job.
@@ -76,6 +80,8 @@ impl Setup {
             target: text(target),
             task,
             settings,
+            ranks: settings.ranks,
+            by_rules: false,
             is_resumed: false,
             is_new: false,
             is_recorded: false,

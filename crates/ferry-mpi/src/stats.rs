@@ -31,7 +31,10 @@ struct Report {
 }
 
 /// Prints totals.
-pub(crate) fn print(totals: &Totals, shown: &Shown) {
+///
+/// # Errors
+/// They can't be written.
+pub(crate) fn print(totals: &Totals, shown: &Shown) -> io::Result<()> {
     let Totals { entries, files, directories, symlinks, hard_links, specials, kept, bytes, failed, .. } =
         *totals;
     let wall_seconds = shown.took.as_secs_f64();
@@ -49,7 +52,7 @@ pub(crate) fn print(totals: &Totals, shown: &Shown) {
                 ("failed", failed),
                 ("ranks", shown.ranks.into()),
             ];
-            print_rows(&rows, wall_seconds);
+            print_rows(&rows, wall_seconds)
         }
         Stats::Json => {
             let ranks = shown.ranks;
@@ -66,7 +69,7 @@ pub(crate) fn print(totals: &Totals, shown: &Shown) {
                 wall_seconds,
                 ranks,
             };
-            print_json(&report);
+            print_json(&report)
         }
     }
 }
@@ -85,7 +88,10 @@ struct SyncReport {
 }
 
 /// Prints totals of both steps of a sync: of the copies by all ranks, and of what rank 0 has done alone.
-pub(crate) fn print_sync(copied: &Totals, alone: &SyncDone, shown: &Shown) {
+///
+/// # Errors
+/// They can't be written.
+pub(crate) fn print_sync(copied: &Totals, alone: &SyncDone, shown: &Shown) -> io::Result<()> {
     let Totals { made, files, symlinks, hard_links, specials, bytes, .. } = *copied;
     let SyncDone { created, replaced, attributes, deleted, bytes: bytes_alone, failed } = *alone;
     let created = created + made + files + symlinks + hard_links + specials;
@@ -101,32 +107,30 @@ pub(crate) fn print_sync(copied: &Totals, alone: &SyncDone, shown: &Shown) {
                 ("failed", failed),
                 ("ranks", ranks.into()),
             ];
-            print_rows(&rows, wall_seconds);
+            print_rows(&rows, wall_seconds)
         }
-        Stats::Json => {
-            print_json(&SyncReport {
-                created,
-                replaced,
-                attributes,
-                deleted,
-                failed,
-                bytes,
-                wall_seconds,
-                ranks,
-            });
-        }
+        Stats::Json => print_json(&SyncReport {
+            created,
+            replaced,
+            attributes,
+            deleted,
+            failed,
+            bytes,
+            wall_seconds,
+            ranks,
+        }),
     }
 }
 
-/// Prints totals to standard error. Without it, nobody reads them.
-fn print_rows(rows: &[(&str, u64)], wall_seconds: f64) {
+/// Prints totals to standard error.
+fn print_rows(rows: &[(&str, u64)], wall_seconds: f64) -> io::Result<()> {
     let mut text: String = rows.iter().map(|(name, value)| format!("{name:<13} {value:>16}\n")).collect();
     text += &format!("{:<13} {wall_seconds:>16.3}\n", "seconds");
-    io::stderr().write_all(text.as_bytes()).ok();
+    io::stderr().write_all(text.as_bytes())
 }
 
-/// Prints totals to standard output. Without it, nobody reads them.
-fn print_json(report: &impl Serialize) {
-    let line = serde_json::to_string(report).unwrap_or_default();
-    writeln!(io::stdout(), "{line}").ok();
+/// Prints totals to standard output.
+fn print_json(report: &impl Serialize) -> io::Result<()> {
+    let line = serde_json::to_string(report)?;
+    writeln!(io::stdout(), "{line}")
 }

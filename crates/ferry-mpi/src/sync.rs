@@ -4,6 +4,8 @@
 //! deletion is decided by `ferry sync` alone, and the messages and the exit code are its own.
 
 use std::collections::VecDeque;
+use std::num::NonZeroUsize;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -17,6 +19,7 @@ use crate::note::Notes;
 use crate::options::Sync;
 use crate::place::Copy;
 use crate::root;
+use crate::rules::{self, Rules};
 use crate::setup::{CopyOptions, Existing};
 use crate::stats::{self, Shown};
 use crate::wire::Wire;
@@ -30,25 +33,29 @@ const MOST_DELETED: &str = "--max-delete=1000";
 /// Runs the sync.
 pub(crate) fn run(wire: &mut Wire, options: &Sync) -> ExitCode {
     let begun = Instant::now();
-    if let Some(Err(why)) = options.trace.as_deref().map(|path| ferry::job::check_recording(path, &[])) {
+    let copies = ferry::job::sync_copies(&options.arguments);
+    if let Some(Err(why)) = options.trace.as_deref().map(|path| check_trace(path, copies.as_ref().ok())) {
         complain(&why);
         wire.send_setup(None);
         return ExitCode::FAILURE;
     }
     let mut arguments = Vec::new();
-    let mut totals = Totals::default();
-    match ferry::job::sync_copies(&options.arguments) {
+    let (mut totals, mut is_written) = (Totals::default(), true);
+    match copies {
         Ok(copies) => {
             if copies.counts_entries {
                 arguments.push(MOST_DELETED.into());
             }
             match copy(wire, options, copies) {
-                Ok(copied) => totals = copied,
+                Ok(copied) => (totals, is_written) = copied,
                 Err(code) => return code,
             }
         }
         Err(Some(option)) => {
             complain(&format!("with {option}, rank 0 does all the work"));
+            if options.trace.is_some() {
+                complain("--trace records nothing: it shows what the ranks copy together");
+            }
             wire.send_setup(None);
         }
         // `ferry sync` reports what is wrong.
@@ -57,13 +64,24 @@ pub(crate) fn run(wire: &mut Wire, options: &Sync) -> ExitCode {
     arguments.extend(options.arguments.iter().cloned());
     let (done, code) = ferry::job::sync_counted(&arguments);
     if let (Some(done), Some(stats)) = (done, options.stats) {
-        stats::print_sync(&totals, &done, &Shown { stats, ranks: wire.ranks(), took: begun.elapsed() });
+        let shown = Shown { stats, ranks: wire.ranks(), took: begun.elapsed() };
+        if let Err(error) = stats::print_sync(&totals, &done, &shown) {
+            complain(&format!("cannot print the totals: {error}"));
+            is_written = false;
+        }
     }
-    code
+    if code == ExitCode::SUCCESS && !is_written { ExitCode::FAILURE } else { code }
 }
 
-/// Copies what the target lacks. Returns the totals, or the exit code if the sync ends with it.
-fn copy(wire: &mut Wire, options: &Sync, copies: SyncCopies) -> Result<Totals, ExitCode> {
+/// Refuses a recording that can't be made, or that would be in one of the trees.
+fn check_trace(path: &Path, copies: Option<&SyncCopies>) -> Result<(), String> {
+    let trees = copies.map(|copies| [copies.source.as_path(), copies.target.as_path()]);
+    ferry::job::check_recording(path, trees.as_ref().map_or(&[], |trees| trees))
+}
+
+/// Copies what the target lacks. Returns the totals, and false if the recording could not be written; or the exit code if the sync
+/// ends with it.
+fn copy(wire: &mut Wire, options: &Sync, copies: SyncCopies) -> Result<(Totals, bool), ExitCode> {
     let SyncCopies { source, target, fsync, progress, .. } = copies;
     let copy = Copy {
         source,
@@ -74,6 +92,9 @@ fn copy(wire: &mut Wire, options: &Sync, copies: SyncCopies) -> Result<Totals, E
         division: options.division.clone(),
         journaling: options.journaling.clone(),
         options: CopyOptions::Sync { fsync },
+        deciding: rules::deciding(&Rules::of_sync(fsync, NonZeroUsize::MIN).options),
+        is_plain: true,
+        may_keep: false,
         preserve: Preserve { mode: true, ..Preserve::default() },
         fsync,
         progress,
@@ -95,14 +116,12 @@ fn copy(wire: &mut Wire, options: &Sync, copies: SyncCopies) -> Result<Totals, E
     };
     match stopped {
         None => {
-            if let Some(why) = notes.end() {
-                complain(&why);
-                return Err(ExitCode::FAILURE);
-            }
+            let unwritten = notes.end();
+            unwritten.iter().for_each(|why| complain(why));
             report(&totals, wire.ranks());
             let removed = journal.map_or(Ok(()), |journal| journal.remove());
             match removed {
-                Ok(()) => Ok(totals),
+                Ok(()) => Ok((totals, unwritten.is_empty())),
                 Err(why) => {
                     complain(&why);
                     Err(ExitCode::FAILURE)

@@ -171,7 +171,7 @@ impl Rank<'_> {
         // What is copied beside this folder is not begun if these spend the budget.
         walk.borrow_mut().spend((folders.len() + others.len()) as u64, 0);
         let mut rest = VecDeque::from(others);
-        let is_alone = self.setup.settings.ranks == 1;
+        let is_alone = self.setup.ranks == 1;
         let mut at_once = if is_alone { AT_ONCE } else { 2 * LEAST };
         while !rest.is_empty() && self.check().is_ok() {
             self.talk.receive();

@@ -164,6 +164,68 @@ fn with_other_options_no_name_leads_to_an_incomplete_file_and_the_job_goes_on() 
     assert!(found > 0, "no job was killed at work");
 }
 
+/// Copies slowly, and kills all ranks once the copy has begun.
+fn kill_slow(source: &Path, target: &Path, is_begun: impl Fn() -> bool) {
+    let child = job(2, &["--bwlimit", "1M"], source, target).spawn().unwrap();
+    let since = Instant::now();
+    while !is_begun() {
+        assert!(since.elapsed() < Duration::from_secs(60), "nothing is copied");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    for process in ranks(child.id()) {
+        signal(process, "KILL");
+    }
+    end_within(child, Duration::from_secs(30));
+}
+
+#[test]
+fn in_an_existing_target_no_job_that_goes_on_makes_files_under_their_names() {
+    let _turn = turn();
+    let place = tempfile::tempdir().unwrap();
+    let path = |name: &str| place.path().join(name);
+    for name in ["source", "target"] {
+        fs::create_dir(path(name)).unwrap();
+    }
+    fs::write(path("source/file"), vec![7; 8 << 20]).unwrap();
+    for attempt in 0..3 {
+        // Bytes before the name can't be seen: the file may have none.
+        let begun = Instant::now();
+        let is_begun = || path(".target.ferry-mpi").exists() && begun.elapsed() > Duration::from_secs(3);
+        kill_slow(&path("source"), &path("target"), is_begun);
+        assert!(path(".target.ferry-mpi").exists() && !path("target/file").exists(), "attempt {attempt}");
+    }
+    copy(2, &[], &path("source"), &path("target"));
+    expect_equal(&path("source"), &path("target"), "after kills");
+    assert_eq!(names(&path("target")), ["file"]);
+}
+
+#[test]
+fn a_copy_with_other_options_does_not_go_on_and_the_first_one_still_does() {
+    let _turn = turn();
+    let place = tempfile::tempdir().unwrap();
+    let path = |name: &str| place.path().join(name);
+    fs::create_dir(path("source")).unwrap();
+    fs::write(path("source/file"), vec![7; 8 << 20]).unwrap();
+    let job = |options: &[&str]| job(2, options, &path("source"), &path("target")).spawn().unwrap();
+    let is_begun = || fs::metadata(path("target/file")).is_ok_and(|file| file.len() > 0);
+    kill_slow(&path("source"), &path("target"), is_begun);
+    let is_whole = || fs::read(path("target/file")).unwrap() == fs::read(path("source/file")).unwrap();
+    assert!(!is_whole(), "the job was over already");
+    let journal = fs::read(path(".target.ferry-mpi")).unwrap();
+    for (options, said) in [
+        (&["-u"][..], "the journal is that of a copy with other options: see --restart and --journal"),
+        (&["-n"], "the journal is that of a copy with other options: see --restart and --journal"),
+        (&["-u", "--restart"], "an interrupted copy has left incomplete files in "),
+    ] {
+        let output = end(job(options));
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(1) && stderr.contains(said), "{options:?}: {stderr}");
+        assert_eq!(fs::read(path(".target.ferry-mpi")).unwrap(), journal, "{options:?}");
+    }
+    assert!(end(job(&[])).status.success() && is_whole());
+    assert_eq!(names(place.path()), ["source", "target"]);
+}
+
 /// Files in each folder of [`make_small`].
 const FILES: u64 = 6;
 /// Folders in it.

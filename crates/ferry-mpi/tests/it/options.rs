@@ -261,6 +261,26 @@ fn entries_failures_and_totals_are_shown_by_rank_0() {
 }
 
 #[test]
+fn totals_that_can_not_be_printed_are_a_failure() {
+    let _turn = turn();
+    let place = tempfile::tempdir().unwrap();
+    let path = |name: &str| place.path().join(name);
+    make_random(place.path(), 9, &path("source"));
+    // Standard output of rank 0 alone: mpirun reads that of its processes.
+    let script = "if [ \"$OMPI_COMM_WORLD_RANK\" = 0 ]; then exec > /dev/full; fi; exec \"$0\" \"$@\"";
+    for task in [&["cp", "-aT"][..], &["sync"]] {
+        let target = path(task[0]);
+        let mut job = mpirun(2);
+        job.args(["sh", "-c", script, PROGRAM]).args(task).arg("--stats=json");
+        let output = end(job.args([&path("source"), &target]).spawn().unwrap());
+        let said = said(&output);
+        assert_eq!(output.status.code(), Some(1), "{task:?}: {said}");
+        assert!(said.contains("cannot print the totals: No space left on device"), "{task:?}: {said}");
+        expect_like(&path("source"), &target, true, &said);
+    }
+}
+
+#[test]
 fn ways_of_copying_are_explained_by_one_table() {
     let _turn = turn();
     let place = tempfile::tempdir().unwrap();

@@ -73,6 +73,79 @@ fn a_recording_has_a_track_for_each_rank_with_its_leases_and_messages() {
     assert_eq!(fs::read_to_string(path("notes")).unwrap(), "no recording");
 }
 
+/// Returns a sync by two ranks with a recording.
+fn recorded_sync(recording: &Path, options: &[&str], source: &Path, target: &Path) -> Command {
+    let mut job = mpirun(2);
+    job.args([PROGRAM, "sync", "--trace"]).arg(recording).args(options).args([source, target]);
+    job
+}
+
+/// Runs a job, and returns its exit code and what it has printed as errors.
+fn ended(mut job: Command) -> (Option<i32>, String) {
+    let output = end(job.spawn().unwrap());
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+#[test]
+fn a_sync_is_refused_if_its_recording_could_not_be_written_or_would_be_in_a_tree() {
+    let _turn = turn();
+    let place = tempfile::tempdir().unwrap();
+    let path = |name: &str| place.path().join(name);
+    for name in ["source", "target", "source/folder"] {
+        fs::create_dir(path(name)).unwrap();
+    }
+    for (recording, why) in [
+        ("source/recording", "it is in "),
+        ("target/recording", "it is in "),
+        ("missing/recording", "No such file or directory"),
+    ] {
+        let (code, said) = ended(recorded_sync(&path(recording), &[], &path("source"), &path("target")));
+        assert!(code == Some(1) && said.contains("cannot record to ") && said.contains(why), "{said}");
+        assert_eq!(fs::read_dir(path("target")).unwrap().count(), 0, "{recording}: something was copied");
+    }
+}
+
+#[test]
+fn a_sync_by_rank_0_alone_says_that_nothing_is_recorded() {
+    let _turn = turn();
+    let place = tempfile::tempdir().unwrap();
+    let path = |name: &str| place.path().join(name);
+    fs::create_dir(path("source")).unwrap();
+    fs::write(path("source/file"), "text").unwrap();
+    let options = ["--exclude=other"];
+    let (code, said) = ended(recorded_sync(&path("recording"), &options, &path("source"), &path("target")));
+    assert!(code == Some(0) && said.contains("ferry-mpi: --trace records nothing"), "{said}");
+    assert!(path("target/file").exists() && !path("recording").exists());
+}
+
+#[test]
+fn a_sync_without_its_recording_is_completed_and_fails() {
+    let _turn = turn();
+    let place = tempfile::tempdir().unwrap();
+    let path = |name: &str| place.path().join(name);
+    for name in ["source", "target", "gone"] {
+        fs::create_dir(path(name)).unwrap();
+    }
+    // The ranks copy it while the folder of the recording is removed.
+    make_many(&path("source/many"));
+    fs::write(path("source/replaced"), "new").unwrap();
+    fs::write(path("target/replaced"), "older").unwrap();
+    let recording = path("gone/recording");
+    let mut job = recorded_sync(&recording, &["--lease", "16"], &path("source"), &path("target"));
+    let child = job.spawn().unwrap();
+    let since = std::time::Instant::now();
+    while !path("target/many").exists() {
+        assert!(since.elapsed() < std::time::Duration::from_secs(60), "nothing is copied");
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    fs::remove_dir(path("gone")).unwrap();
+    let output = end(child);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(1) && said.contains("cannot record to "), "{said}");
+    expect_equal(&path("source"), &path("target"), "without a recording");
+    assert!(!path(".target.ferry-mpi").exists());
+}
+
 /// Returns the number of regular files that are copied: names beyond the first are links.
 fn files_of(source: &Path) -> u64 {
     use std::os::unix::fs::MetadataExt as _;

@@ -214,7 +214,8 @@ pub fn open_errors(path: &Path, named: &[PathBuf]) -> Result<std::fs::File, Stri
     cp::open_record(path, named).map_err(|error| cp::no_record("failures", Some(path), &error).message)
 }
 
-/// Returns an error if a recording can't be made at a path: a file that is no recording stays, and one of `trees` would have it in it.
+/// Returns an error if a recording can't be made at a path: a file that is no recording stays, one of `trees` would have it in it, or
+/// its folder is missing.
 ///
 /// # Errors
 /// A message for the user.
@@ -226,7 +227,13 @@ pub fn check_recording(path: &Path, trees: &[&Path]) -> Result<(), String> {
     match std::fs::File::open(path).map(Reader::new) {
         Ok(Ok(_) | Err(Broken::Empty | Broken::Version(_))) => Ok(()),
         Ok(Err(_)) => cannot("the file is no recording"),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let above = path.parent().filter(|above| !above.as_os_str().is_empty());
+            match above.unwrap_or(Path::new(".")).metadata() {
+                Ok(_) => Ok(()),
+                Err(error) => cannot(&describe(&error)),
+            }
+        }
         Err(error) => cannot(&describe(&error)),
     }
 }
