@@ -6,13 +6,15 @@
 //! finds in memory. What can't be listed counts as nothing, because the copy will report it.
 //!
 //! The same entries count that the copy takes (`ferry_sync::preview` for a sync), and no bytes of files that stay as they
-//! are. A file of the target that was made since the run began counts as moved.
+//! are. A file of the target that was made since the run began counts as moved, and so does one that `cp -u` has
+//! overwritten since.
 //!
 //! The count is given up for trees with too many folders at once ([`MOST`]), or with paths that are too long to be opened
 //! at once: then the copy's own walk finds the number of entries.
 //!
 //! Limits: entries that appear after they were counted are missing. Of files with several names, beyond [`MOST`] of
-//! them, each name counts.
+//! them, each name counts. Files that `ferry sync --inplace` has overwritten by the second pass count as equal, and so do
+//! files that an earlier run has left incomplete, if only their oldest time or a mark tells so.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};

@@ -132,6 +132,27 @@ fn preview(source: &Path, target: &Path, options: &[&str], list: Option<&str>) -
     Preview::new(&request).unwrap()
 }
 
+/// Regression: bytes that `cp -u` had copied into existing files counted as bytes of files that stay.
+#[test]
+fn files_that_the_run_has_overwritten_count() {
+    let place = tempfile::tempdir().unwrap();
+    let [source, target] = ["source", "target"].map(|name| place.path().join(name));
+    for root in [&source, &target] {
+        fs::create_dir(root).unwrap();
+        fs::write(root.join("file"), [0; 10]).unwrap();
+    }
+    let since = fs::metadata(target.join("file")).unwrap().modified().unwrap() + Duration::from_nanos(1);
+    let counted = || {
+        let roots = vec![Root { source: source.clone(), target: target.clone() }];
+        let plan = Plan { roots, sizes: true, stays: Stays::NotOlder, ..Plan::default() };
+        counted_since(&plan, since, (MOST, FIRST))
+    };
+    assert_eq!(counted(), exact(2, Some(0)));
+    std::thread::sleep(Duration::from_millis(20));
+    fs::write(target.join("file"), [1; 10]).unwrap();
+    assert_eq!(counted(), exact(2, Some(10)));
+}
+
 #[test]
 fn only_what_takes_part_counts() {
     let place = tempfile::tempdir().unwrap();

@@ -206,7 +206,9 @@ impl<'a> Counter<'a> {
         let Ok(found) = fs::symlink_metadata(target) else { return false };
         let changed = Duration::new(found.ctime().try_into().unwrap_or(0), nanoseconds(found.ctime_nsec()));
         let changed = SystemTime::UNIX_EPOCH + changed;
-        if found.created().unwrap_or(changed) >= self.since {
+        // A file that stays is not changed by `cp -u`; one that this run has overwritten is.
+        let is_overwritten = self.plan.stays == Stays::NotOlder && changed >= self.since;
+        if is_overwritten || found.created().unwrap_or(changed) >= self.since {
             return false;
         }
         match self.plan.stays {
