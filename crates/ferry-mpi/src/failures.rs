@@ -91,12 +91,6 @@ impl Observer for Collecting {
     }
 }
 
-/// Returns a closure for `map_err` that says what could not be done.
-pub(crate) fn cannot(verb: &str, path: &Path) -> impl FnOnce(io::Error) -> String {
-    let (verb, path) = (verb.to_owned(), path.to_owned());
-    move |error| format!("cannot {verb} '{}': {error}", path.display())
-}
-
 /// Prints a message of rank 0.
 pub(crate) fn complain(why: &str) {
     // Without a standard error there is nobody to tell.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use ferry_cluster::{Header, Line, parse_header, parse_line, write_header, write_line};
 
-use crate::failures::cannot;
+use crate::wording::cannot;
 
 /// An open journal.
 pub(crate) struct Journal {

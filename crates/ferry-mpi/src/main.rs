@@ -25,6 +25,7 @@ mod talk;
 mod unjoined;
 mod verify;
 mod wire;
+mod wording;
 
 use std::process::ExitCode;
 

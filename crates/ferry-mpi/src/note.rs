@@ -9,8 +9,8 @@ use ferry::job::Way;
 use ferry_cluster::ToCoordinator;
 use serde::{Deserialize, Serialize};
 
-use crate::failures::cannot;
 use crate::recording::{self, Clock, Span, Track};
+use crate::wording::cannot;
 
 /// A message of a rank.
 #[derive(Debug, Serialize, Deserialize)]

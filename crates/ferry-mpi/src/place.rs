@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use ferry_copy::Preserve;
 
-use crate::failures::cannot;
 use crate::options::{Division, Journaling};
 use crate::setup::{CopyOptions, Existing, text};
+use crate::wording::cannot;
 
 /// Paths of a job, absolute.
 #[derive(Debug, PartialEq, Eq)]

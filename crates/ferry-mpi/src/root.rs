@@ -10,7 +10,7 @@ use ferry::job::{CpCopies, NoCopy};
 use ferry_cluster::{Coordinator, Header, Line, Settings, Stop, Totals};
 use ferry_copy::{Copied, Dereference, Preserve};
 
-use crate::failures::{cannot, complain};
+use crate::failures::complain;
 use crate::job::{Ended, Job};
 use crate::journal::{self, Journal};
 use crate::note::Notes;
@@ -20,6 +20,7 @@ use crate::rules;
 use crate::setup::{CopyOptions, Existing, Setup, Task, text};
 use crate::stats::{self, Shown};
 use crate::wire::Wire;
+use crate::wording::cannot;
 
 /// Time between two lines of progress.
 const TICK: Duration = Duration::from_secs(2);

@@ -70,6 +70,8 @@ pub(crate) struct Performer<'a> {
     source: Dir,
     /// Set if a new folder is copied with everything in it.
     whole_trees: bool,
+    /// Set if the run deletes what the source lacks.
+    deletes: bool,
     tell: &'a dyn Fn(&Action),
     /// The last folder that could not be made: its entries come next, and must not go to a folder that another program
     /// has made there.
@@ -108,6 +110,7 @@ impl<'a> Performer<'a> {
             trash,
             source,
             whole_trees,
+            deletes: false,
             tell,
             refused: None,
             walk_has_failed: false,
@@ -116,6 +119,11 @@ impl<'a> Performer<'a> {
             spared: 0,
             done: Done::default(),
         }
+    }
+
+    /// Notes that the run deletes what the source lacks.
+    pub(crate) fn deleting(self, deletes: bool) -> Self {
+        Self { deletes, ..self }
     }
 
     /// Notes the hashes of files that stay.
@@ -218,7 +226,7 @@ impl<'a> Performer<'a> {
         }
         if let Ok(trash) = self.trash_for(folder).await {
             pair.set_trash(trash);
-            self.copier.recover(pair).await;
+            self.copier.recover(pair, self.deletes).await;
             pair.set_trash(None);
         }
     }

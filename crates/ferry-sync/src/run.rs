@@ -129,7 +129,8 @@ async fn sync(
                 Comparison::SizeAndTime | Comparison::Size => Resume::Identity,
             };
             let atomic = request.keeps_newer || request.comparison == Comparison::Size;
-            let stage = Stage { io, roots: &roots, acting: &request.acting, atomic, resume, surroundings };
+            let (acting, deletes) = (&request.acting, request.deletes);
+            let stage = Stage { io, roots: &roots, acting, deletes, atomic, resume, surroundings };
             let paths = (request.source.clone(), request.target.clone());
             stage.perform(paths, whole_trees, async |sink| planning.run(sink).await).await
         }
@@ -195,6 +196,8 @@ struct Stage<'a> {
     io: &'a Io,
     roots: &'a Roots,
     acting: &'a Acting,
+    /// Set if the run deletes what the source lacks.
+    deletes: bool,
     /// Set if a file gets its name only when it is complete: one that a kill leaves incomplete would count as newer, or as
     /// equal to a source of its size.
     atomic: bool,
@@ -250,7 +253,8 @@ impl Stage<'_> {
                 Some(Trash::new(&copier, (target.clone(), target_path.clone()), place, now))
             }
         };
-        let mut sink = Performer::new(&copier, (main, within), trash, source.clone(), whole_trees, *tell);
+        let sink = Performer::new(&copier, (main, within), trash, source.clone(), whole_trees, *tell);
+        let mut sink = sink.deleting(self.deletes);
         sink.note_in(manifest.clone());
         let ended = plan(&mut sink).await;
         let spared = sink.spared;
@@ -291,7 +295,8 @@ pub fn apply(plan: &File, acting: &Acting, surroundings: &Surroundings<'_>) -> R
             roots.refuse_others(header.source_root, header.target_root, &target).await?;
             roots.make_target(&target).await?;
             let (atomic, resume) = (false, Resume::Identity);
-            let stage = Stage { io: &io, roots: &roots, acting, atomic, resume, surroundings };
+            let stage =
+                Stage { io: &io, roots: &roots, acting, deletes: false, atomic, resume, surroundings };
             stage
                 .perform((source.clone(), target.clone()), false, async |sink| {
                     outlet::pass_on(&mut reader, sink).await.map(|()| Ended::default())

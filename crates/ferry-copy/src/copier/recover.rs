@@ -7,9 +7,9 @@
 //! | the file that the run had made | | is removed |
 //! | the one that was to lose its name | is in use | goes to the trash, or is removed |
 //! | the same | is free, and in the source | waits until it is in use |
-//! | the same | is free, and missing in the source | gets its name back |
+//! | the same | is free, and missing in the source | gets its name back; goes if the run deletes |
 //! | another, so it is foreign | is free | gets its name back |
-//! | the same | is in use | stays aside, and is reported |
+//! | the same | is in use | stays aside, and is reported; goes if the run deletes |
 //!
 //! Only entries that were aside when no other run worked in the folder are seen to (`staging/clear.rs`).
 
@@ -40,13 +40,13 @@ impl Copier {
     }
 
     /// Removes entries that killed runs have left aside in the target of a pair, moves them to its trash, or gives them
-    /// their names back. Reports those that stay.
-    pub async fn recover(&self, pair: &Pair) {
+    /// their names back. Reports those that stay. A run that `deletes` what the source lacks takes more of them away.
+    pub async fn recover(&self, pair: &Pair, deletes: bool) {
         let asides = std::mem::take(&mut *lock(&pair.0.asides));
         let folder = pair.0.facts().map_or(0, |facts| facts.target.1);
         for name in asides {
             let Some(described) = staging::aside_of(&name, folder) else { continue };
-            match protect(self.recover_one(pair, &name, &described)).await {
+            match protect(self.recover_one(pair, (&name, &described), deletes)).await {
                 Ok(Outcome::Done) => pair.touch(),
                 Ok(Outcome::Waits) => lock(&pair.0.asides).push(name),
                 Ok(Outcome::Stays) => {
@@ -62,8 +62,8 @@ impl Copier {
     async fn recover_one(
         &self,
         pair: &Pair,
-        aside: &Name,
-        described: &Aside,
+        (aside, described): (&Name, &Aside),
+        deletes: bool,
     ) -> Result<Outcome, FailureKind> {
         let Dirs { source, target: dir } = self.run.dirs(&pair.0).await.during(Verb::StatTarget)?;
         let found = if_there(dir.stat_entry(aside, false).await).during(Verb::StatTarget)?;
@@ -74,7 +74,7 @@ impl Copier {
         let is_taken =
             if_there(dir.stat_entry(&described.name, false).await).during(Verb::StatTarget)?.is_some();
         let is_foreign = !described.is_seen(&found);
-        if is_taken && is_foreign {
+        if is_taken && is_foreign && !deletes {
             return Ok(Outcome::Stays);
         }
         if !is_taken {
@@ -82,9 +82,10 @@ impl Copier {
             if in_source.is_some() && !is_foreign {
                 return Ok(Outcome::Waits);
             }
-            // Whether it is deleted is decided as for other entries.
-            let given = staging::rename_into(&dir, aside, &dir, &described.name).await;
-            return given.during(Verb::Restore).map(|()| Outcome::Done);
+            if is_foreign || !deletes {
+                let given = staging::rename_into(&dir, aside, &dir, &described.name).await;
+                return given.during(Verb::Restore).map(|()| Outcome::Done);
+            }
         }
         dispose(&dir, (aside, &described.name), &found, pair.trash().as_ref()).await.during(Verb::Remove)?;
         Ok(Outcome::Done)
