@@ -188,7 +188,7 @@ fn check(
         let target = target.display();
         return Err(format!("'{target}' is not the folder that the journal is about: see --restart"));
     }
-    // What one copy has left incomplete, the rules of another one may keep.
+    // Other rules may keep files that the interrupted copy has left incomplete.
     if header.options.as_bytes() != copy.deciding.as_bytes() {
         return Err(
             "the journal is that of a copy with other options: see --restart and --journal".to_owned()

@@ -112,7 +112,7 @@ pub(crate) fn run_noting(request: &Request, note: impl FnOnce(&Totals)) -> Resul
     let (totals, closing) = done.map_err(refuse)?;
     note(&totals);
     let unwritten = manifest::end(manifest, !(totals.interrupted || totals.out_of_space));
-    // What is overwritten in place is neither removed nor kept.
+    // Files that are overwritten in place are neither removed nor kept.
     let is_counted = !request.acting.in_place;
     let left = reached.bytes.saturating_sub(totals.bytes) * u64::from(is_counted);
     let kept = passing.kept().min(left);

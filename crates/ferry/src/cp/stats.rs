@@ -50,7 +50,7 @@ pub(crate) fn closing(summary: &Summary, reached: &Counts, way_on: Option<&str>,
         line += &format!(", {} left incomplete", count(summary.unfinished));
     }
     if let Some(cause) = cause {
-        // Which of the bytes belong to targets that were left incomplete is not known.
+        // The bytes include those of targets that were left incomplete: their number is not known.
         let removed = if summary.unfinished > 0 { 0 } else { reached.bytes.saturating_sub(moved) };
         line += &format!("; {}", Incomplete { removed, kept: 0 }.text());
         if let Some(option) = way_on {

@@ -5,8 +5,8 @@
 //! estimate. Then a second pass at the lowest priority examines every file. What either reads from the device the copy then
 //! finds in memory. What can't be listed counts as nothing, because the copy will report it.
 //!
-//! The same entries count that the copy takes (`ferry_sync::preview` for a sync), and no bytes of files that stay as they
-//! are. A file of the target that was made since the run began counts as moved, and so does one that `cp -u` has
+//! An entry counts if the copy takes it (`ferry_sync::preview` for a sync). Bytes of files that stay as they are do not
+//! count. A file of the target that was made since the run began counts as moved, and so does one that `cp -u` has
 //! overwritten since.
 //!
 //! The count is given up for trees with too many folders at once ([`MOST`]), or with paths that are too long to be opened

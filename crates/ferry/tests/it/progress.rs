@@ -258,7 +258,7 @@ fn all_bytes_are_those_that_move() {
         fs::remove_dir_all(place.join(target).join("some")).unwrap();
     };
     ["equal", "updated", "kept"].iter().for_each(|target| copied(target));
-    // What was made in the last milliseconds before a run could be its own.
+    // Files made in the last milliseconds before a run could be its own.
     std::thread::sleep(Duration::from_millis(50));
     let runs = [
         "sync --exclude=rest source excluded",

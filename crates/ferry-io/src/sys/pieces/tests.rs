@@ -4,6 +4,11 @@ use std::os::fd::AsFd as _;
 use super::*;
 use crate::choose::Way;
 
+fn pieces<'a>(source: &'a File, target: &'a File, at: u64) -> Pieces<'a> {
+    let (source, target) = (source.as_fd(), target.as_fd());
+    Pieces { source, target, at, since: Instant::now(), buffer: Vec::new() }
+}
+
 /// Moves one piece by a mapping from `at` on, of a source of `size` bytes.
 fn by_mapping(size: usize, at: u64, bytes: usize) -> (Result<usize, Errno>, Vec<u8>, Vec<u8>) {
     let place = tempfile::tempdir().expect("a file");
@@ -11,9 +16,8 @@ fn by_mapping(size: usize, at: u64, bytes: usize) -> (Result<usize, Errno>, Vec<
     std::fs::write(place.path().join("source"), &content).expect("a file");
     let source = File::open(place.path().join("source")).expect("a file");
     let target = File::create(place.path().join("target")).expect("a file");
-    let (source, target) = (source.as_fd(), target.as_fd());
-    let mut pieces = Pieces { source, target, at, since: Instant::now(), buffer: Vec::new() };
-    let moved = pieces.piece(0, &Piece::alone(Way::Mapped128, bytes));
+    let mut moves = pieces(&source, &target, at);
+    let moved = moves.piece(0, &Piece::alone(Way::Mapped128, bytes));
     (moved, content, std::fs::read(place.path().join("target")).expect("a file"))
 }
 
@@ -56,34 +60,21 @@ fn reads_and_writes_copy_to_the_end_of_the_source() {
     let source = File::open(place.path().join("source")).expect("a file");
     for (way, at) in [(Way::Buffered256, 0), (Way::Buffered64, 4097)] {
         let target = File::create(place.path().join("target")).expect("a file");
-        let mut pieces = Pieces {
-            source: source.as_fd(),
-            target: target.as_fd(),
-            at: at as u64,
-            since: Instant::now(),
-            buffer: Vec::new(),
-        };
-        assert_eq!(pieces.piece(0, &Piece::alone(way, 1 << 20)), Ok(content.len() - at));
+        let mut moves = pieces(&source, &target, at as u64);
+        assert_eq!(moves.piece(0, &Piece::alone(way, 1 << 20)), Ok(content.len() - at));
         assert_eq!(std::fs::read(place.path().join("target")).expect("a file")[at..], content[at..]);
-        assert_eq!(pieces.buffer.len(), way.write_bytes().expect("its buffer"));
+        assert_eq!(moves.buffer.len(), way.write_bytes().expect("its buffer"));
     }
 }
 
-/// Without the first bytes of a piece, the error of a full disk is met; with some, it is met by the next piece.
 #[test]
 fn writes_without_space_are_reported() {
     let source = File::open("/dev/zero").expect("zeros");
     let Ok(target) = File::options().write(true).open("/dev/full") else {
         return println!("SKIP there is no /dev/full");
     };
-    let mut pieces = Pieces {
-        source: source.as_fd(),
-        target: target.as_fd(),
-        at: 0,
-        since: Instant::now(),
-        buffer: Vec::new(),
-    };
-    assert_eq!(pieces.piece(0, &Piece::alone(Way::Buffered256, 1 << 20)), Err(Errno::NOSPC));
+    let mut moves = pieces(&source, &target, 0);
+    assert_eq!(moves.piece(0, &Piece::alone(Way::Buffered256, 1 << 20)), Err(Errno::NOSPC));
 }
 
 /// Another program changes the source while its mapping is written.
@@ -94,17 +85,11 @@ fn a_source_that_changes_is_copied_in_another_way() {
     std::fs::write(&path, vec![1; 8 << 20]).expect("a file");
     let source = File::options().read(true).write(true).open(&path).expect("a file");
     let target = File::create(place.path().join("target")).expect("a file");
-    let mut pieces = Pieces {
-        source: source.as_fd(),
-        target: target.as_fd(),
-        at: 0,
-        since: Instant::now(),
-        buffer: Vec::new(),
-    };
-    let version = pieces.version().expect("its attributes");
+    let mut moves = pieces(&source, &target, 0);
+    let version = moves.version().expect("its attributes");
     source.set_len(5000).expect("a shorter file");
     source.set_len(8 << 20).expect("a longer file");
-    assert_ne!(pieces.version().expect("its attributes"), version);
-    let moved = pieces.piece(0, &Piece::alone(Way::Mapped64, 1 << 20));
+    assert_ne!(moves.version().expect("its attributes"), version);
+    let moved = moves.piece(0, &Piece::alone(Way::Mapped64, 1 << 20));
     assert!(is_skipped(moved) || moved == Ok(1 << 20));
 }

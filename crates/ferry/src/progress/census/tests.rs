@@ -101,7 +101,7 @@ fn bytes_of_files_that_stay_do_not_count() {
     assert_eq!(counted(Stays::NotOlder, later), exact(5, Some(3000)));
     // A sync does not count the root itself.
     assert_eq!(counted(Stays::Equal, later), exact(4, Some(3200)));
-    // What this run has made was moved.
+    // Files that this run has made were moved.
     assert_eq!(counted(Stays::Equal, SystemTime::UNIX_EPOCH), exact(4, Some(3210)));
 }
 
