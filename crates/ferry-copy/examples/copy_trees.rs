@@ -136,14 +136,7 @@ fn options() -> Options {
     Options {
         recursive: true,
         dereference: Dereference::Never,
-        preserve: Preserve {
-            mode: true,
-            ownership: true,
-            timestamps: true,
-            links: true,
-            xattr: true,
-            ..Preserve::default()
-        },
+        preserve: Preserve::ARCHIVE,
         ..Options::default()
     }
 }

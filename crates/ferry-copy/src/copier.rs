@@ -126,18 +126,10 @@ impl Copier {
     /// Returns a copier that keeps everything, as `cp -a` does, for use within a run of the runtime.
     #[must_use]
     pub fn new(io: Io, settings: Settings, progress: Arc<Progress>, observer: Arc<dyn Observer>) -> Self {
-        let preserve = Preserve {
-            mode: true,
-            ownership: true,
-            timestamps: true,
-            links: true,
-            xattr: true,
-            ..Preserve::default()
-        };
         let options = Options {
             recursive: true,
             dereference: Dereference::Never,
-            preserve,
+            preserve: Preserve::ARCHIVE,
             // What has appeared since the caller looked stays.
             existing: Existing::Refuse,
             fsync: settings.fsync,

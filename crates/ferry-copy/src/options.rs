@@ -50,6 +50,19 @@ pub struct Preserve {
     pub xattr_required: bool,
 }
 
+impl Preserve {
+    /// Everything that `cp -a` keeps.
+    pub const ARCHIVE: Self = Self {
+        mode: true,
+        refuse_mode: false,
+        ownership: true,
+        timestamps: true,
+        links: true,
+        xattr: true,
+        xattr_required: false,
+    };
+}
+
 /// Treatment of an existing target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Existing {

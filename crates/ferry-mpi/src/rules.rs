@@ -28,18 +28,10 @@ pub(crate) struct Rules {
 impl Rules {
     /// Returns the rules of the first part of a sync: everything is kept.
     pub(crate) fn of_sync(fsync: bool, workers: NonZeroUsize) -> Self {
-        let preserve = Preserve {
-            mode: true,
-            ownership: true,
-            timestamps: true,
-            links: true,
-            xattr: true,
-            ..Preserve::default()
-        };
         let options = Options {
             recursive: true,
             dereference: Dereference::Never,
-            preserve,
+            preserve: Preserve::ARCHIVE,
             existing: Fate::Refuse,
             fsync,
             ..Options::default()

@@ -73,15 +73,12 @@ pub(crate) struct Outcome {
 
 /// Options of `cp -a`.
 pub(crate) fn archive() -> Options {
-    let preserve = Preserve {
-        mode: true,
-        ownership: true,
-        timestamps: true,
-        links: true,
-        xattr: true,
-        ..Preserve::default()
-    };
-    Options { recursive: true, dereference: Dereference::Never, preserve, ..Options::default() }
+    Options {
+        recursive: true,
+        dereference: Dereference::Never,
+        preserve: Preserve::ARCHIVE,
+        ..Options::default()
+    }
 }
 
 /// Copies `/source` to `/target`, existing or not. Panics if a file stays open or a block is lost.
