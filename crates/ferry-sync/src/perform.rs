@@ -25,6 +25,10 @@ use crate::sink::{Batch, Planned, Sink};
 pub(crate) use trash::{MARK, Place, Trash, is_trash, marks_trash, remove_if_empty};
 pub(crate) use way::{Missing, Way, names};
 
+/// Entries left aside by killed runs that one run sees to. A run has few aside at once, so only many killed runs leave more;
+/// the next run sees to them.
+const MOST_ASIDES: usize = 4096;
+
 /// Numbers of actions performed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Done {
@@ -76,6 +80,10 @@ pub(crate) struct Performer<'a> {
     /// The last folder that could not be made: its entries come next, and must not go to a folder that another program
     /// has made there.
     refused: Option<PathBuf>,
+    /// Entries that killed runs have left aside, by folder.
+    asides: Vec<(PathBuf, Vec<Name>)>,
+    /// Number of entries noted so, at most [`MOST_ASIDES`].
+    asides_noted: usize,
     /// Set if the walk has reported failures, other than to read the target for its hashes.
     walk_has_failed: bool,
     /// Set once deletions have begun: true if nothing is removed for good, because something had failed before. What
@@ -113,6 +121,8 @@ impl<'a> Performer<'a> {
             deletes: false,
             tell,
             refused: None,
+            asides: Vec::new(),
+            asides_noted: 0,
             walk_has_failed: false,
             spares: None,
             manifest: None,
@@ -132,7 +142,8 @@ impl<'a> Performer<'a> {
     }
 
     /// Finishes all folders, and returns the trash if it was made.
-    pub(crate) async fn finish(self) -> (Done, Option<PathBuf>) {
+    pub(crate) async fn finish(mut self) -> (Done, Option<PathBuf>) {
+        self.recover().await;
         self.within.finish_below().await;
         let trash = match self.trash {
             Some(trash) => trash.finish().await,
@@ -171,7 +182,7 @@ impl<'a> Performer<'a> {
     /// Copies and changes entries of one folder, many at once.
     async fn change(&mut self, batch: Batch) {
         let Batch { folder, actions } = batch;
-        let Some(pair) = self.main.go(&folder).await else { return };
+        let Some(pair) = self.go(&folder).await else { return };
         // Names of files that stay are known before others are linked to them.
         let (stay, mut others): (Vec<_>, Vec<_>) = actions
             .into_iter()
@@ -216,18 +227,32 @@ impl<'a> Performer<'a> {
             self.note(&pair, &name, &planned.action, outcome);
         }
         pair.set_trash(None);
-        self.recover(&folder, &pair).await;
     }
 
-    /// Sees to entries that killed runs have left aside in a folder, after what may need their names.
-    async fn recover(&mut self, folder: &Path, pair: &Pair) {
-        if !self.copier.has_asides(pair) {
-            return;
+    /// Goes to a folder of both trees, and notes what killed runs have left aside in it.
+    async fn go(&mut self, folder: &Path) -> Option<Pair> {
+        let pair = self.main.go(folder).await?;
+        let mut asides = self.copier.take_asides(&pair);
+        asides.truncate(MOST_ASIDES - self.asides_noted);
+        if !asides.is_empty() {
+            self.asides_noted += asides.len();
+            self.asides.push((folder.to_owned(), asides));
         }
-        if let Ok(trash) = self.trash_for(folder).await {
-            pair.set_trash(trash);
-            self.copier.recover(pair, self.deletes).await;
-            pair.set_trash(None);
+        Some(pair)
+    }
+
+    /// Sees to entries that killed runs have left aside, after what may need their names.
+    async fn recover(&mut self) {
+        for (folder, asides) in std::mem::take(&mut self.asides) {
+            if self.copier.is_stopped() {
+                return;
+            }
+            let Some(pair) = self.main.go(&folder).await else { continue };
+            if let Ok(trash) = self.trash_for(&folder).await {
+                pair.set_trash(trash);
+                self.copier.recover(&pair, asides, self.deletes).await;
+                pair.set_trash(None);
+            }
         }
     }
 
@@ -267,7 +292,7 @@ impl<'a> Performer<'a> {
             self.change_root(action).await;
             return true;
         };
-        let Some(pair) = self.main.go(folder).await else { return false };
+        let Some(pair) = self.go(folder).await else { return false };
         let now = match look(self.copier, &pair, &name, planned).await {
             Ok(now) => now,
             Err(kind) => {
@@ -296,7 +321,6 @@ impl<'a> Performer<'a> {
             _ => act(self.copier, &pair, &name, action.verb, &now).await.map(|()| 1),
         };
         pair.set_trash(None);
-        self.recover(folder, &pair).await;
         match outcome {
             // Reported already.
             Ok(0) => false,
@@ -404,6 +428,7 @@ impl Sink for Performer<'_> {
                     self.spared += batch.actions.len() as u64;
                     return Ok(());
                 }
+                self.recover().await;
                 self.main.leave(0).await;
                 self.remove(batch).await;
             }

@@ -6,10 +6,12 @@
 //! |---|---|---|
 //! | the file that the run had made | | is removed |
 //! | the one that was to lose its name | is in use | goes to the trash, or is removed |
-//! | the same | is free, and in the source | waits until it is in use |
-//! | the same | is free, and missing in the source | gets its name back; goes if the run deletes |
+//! | the same | is free | gets its name back; goes if the run deletes, and the source lacks the name |
 //! | another, so it is foreign | is free | gets its name back |
 //! | the same | is in use | stays aside, and is reported; goes if the run deletes |
+//!
+//! This comes after all else that may need these names, but for deletions. What these take to the trash keeps its name there:
+//! an entry that was aside, and whose name is in use in the target but not in the source, keeps its hidden name.
 //!
 //! Only entries that were aside when no other run worked in the folder are seen to (`staging/clear.rs`).
 
@@ -26,29 +28,25 @@ use crate::staging::{self, Aside};
 enum Outcome {
     /// It is aside no more.
     Done,
-    /// It waits for the entry that is to take its name.
-    Waits,
     /// It is foreign, and its name is in use.
     Stays,
 }
 
 impl Copier {
-    /// Returns true if killed runs have left entries aside in the target of a pair.
+    /// Takes note of the entries that killed runs have left aside in the target of a pair, until [`Self::recover`].
     #[must_use]
-    pub fn has_asides(&self, pair: &Pair) -> bool {
-        !lock(&pair.0.asides).is_empty()
+    pub fn take_asides(&self, pair: &Pair) -> Vec<Name> {
+        std::mem::take(&mut *lock(&pair.0.asides))
     }
 
     /// Removes entries that killed runs have left aside in the target of a pair, moves them to its trash, or gives them
     /// their names back. Reports those that stay. A run that `deletes` what the source lacks takes more of them away.
-    pub async fn recover(&self, pair: &Pair, deletes: bool) {
-        let asides = std::mem::take(&mut *lock(&pair.0.asides));
+    pub async fn recover(&self, pair: &Pair, asides: Vec<Name>, deletes: bool) {
         let folder = pair.0.facts().map_or(0, |facts| facts.target.1);
         for name in asides {
             let Some(described) = staging::aside_of(&name, folder) else { continue };
             match protect(self.recover_one(pair, (&name, &described), deletes)).await {
                 Ok(Outcome::Done) => pair.touch(),
-                Ok(Outcome::Waits) => lock(&pair.0.asides).push(name),
                 Ok(Outcome::Stays) => {
                     let error = staging::taken();
                     let kind = FailureKind::KeptAside { aside: Some(name.clone()), error };
@@ -77,17 +75,15 @@ impl Copier {
         if is_taken && is_foreign && !deletes {
             return Ok(Outcome::Stays);
         }
-        if !is_taken {
-            let in_source = if_there(source.stat_entry(&described.name, false).await).during(Verb::Stat)?;
-            if in_source.is_some() && !is_foreign {
-                return Ok(Outcome::Waits);
-            }
-            if is_foreign || !deletes {
-                let given = staging::rename_into(&dir, aside, &dir, &described.name).await;
-                return given.during(Verb::Restore).map(|()| Outcome::Done);
-            }
+        let in_source =
+            if_there(source.stat_entry(&described.name, false).await).during(Verb::Stat)?.is_some();
+        if !is_taken && (is_foreign || in_source || !deletes) {
+            let given = staging::rename_into(&dir, aside, &dir, &described.name).await;
+            return given.during(Verb::Restore).map(|()| Outcome::Done);
         }
-        dispose(&dir, (aside, &described.name), &found, pair.trash().as_ref()).await.during(Verb::Remove)?;
+        // The entry that has the name may go to the trash yet.
+        let in_trash = if is_taken && !in_source { aside } else { &described.name };
+        dispose(&dir, (aside, in_trash), &found, pair.trash().as_ref()).await.during(Verb::Remove)?;
         Ok(Outcome::Done)
     }
 }

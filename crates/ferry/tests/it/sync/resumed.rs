@@ -311,6 +311,69 @@ fn foreign_entries_that_a_killed_run_has_left_aside_are_not_lost() {
     );
 }
 
+/// Puts an entry into a folder of the target as if a killed run had left it aside, though it had seen another at the name.
+fn put_foreign_aside(folder: &Path, name: &str) {
+    let inode = fs::metadata(folder).unwrap().ino();
+    fs::write(folder.join(format!(".ferry-aside-{inode:x}-1-0-1-1-{name}")), format!("foreign {name}"))
+        .unwrap();
+}
+
+/// Regression: such an entry was seen to first. Its name was then in use when the source's file was to be made, and its place
+/// in the trash when the target's file was to go there.
+#[test]
+fn entries_that_a_killed_run_has_left_aside_are_seen_to_after_all_others() {
+    let memory = Filesystem::memory();
+    let source = Tree::new().with("folder/created", Node::file("new"));
+    let target = Tree::new().with("folder/deleted", Node::file("old"));
+    let pair = Pair::new(memory.path(), 0, &source, &target);
+    let folder = pair.path().join("target/folder");
+    ["created", "deleted", "free"].iter().for_each(|name| put_foreign_aside(&folder, name));
+    let output = pair.sync(&["--delete"]);
+    assert!(output.status.success(), "{}", said(&output));
+    let files = |folder: &Path| {
+        let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let texts = paths.map(|path| {
+            let name = path.file_name().unwrap().to_str().unwrap();
+            let end = name.rsplit('-').next().unwrap();
+            let aside = if name.starts_with(".ferry-aside-") { "aside " } else { "" };
+            format!("{aside}{end}: {}", fs::read_to_string(&path).unwrap())
+        });
+        texts.collect::<std::collections::BTreeSet<_>>()
+    };
+    assert_eq!(files(&folder), ["created: new", "free: foreign free"].map(String::from).into());
+    let trash =
+        fs::read_dir(pair.path().join("target/.ferry-trash")).unwrap().next().unwrap().unwrap().path();
+    let taken = ["aside deleted: foreign deleted", "created: foreign created", "deleted: old"];
+    assert_eq!(files(&trash.join("folder")), taken.map(String::from).into());
+}
+
+/// One run sees to 4,096 entries that were left aside, and to 256 in one folder.
+#[test]
+fn entries_that_killed_runs_have_left_aside_are_seen_to_in_bounds() {
+    const FOLDERS: usize = 17;
+    const EACH: usize = 257;
+    let memory = Filesystem::memory();
+    let tree =
+        (0..FOLDERS).fold(Tree::new(), |tree, folder| tree.with(format!("{folder}"), Node::directory()));
+    let pair = Pair::new(memory.path(), 0, &tree, &tree);
+    let folders: Vec<PathBuf> =
+        (0..FOLDERS).map(|folder| pair.path().join(format!("target/{folder}"))).collect();
+    for folder in &folders {
+        (0..EACH).for_each(|name| put_foreign_aside(folder, &name.to_string()));
+    }
+    let aside = || {
+        let entries = folders.iter().flat_map(|folder| fs::read_dir(folder).unwrap());
+        let names = entries.map(|entry| entry.unwrap().file_name());
+        names.filter(|name| name.to_str().unwrap().starts_with(".ferry-aside-")).count()
+    };
+    assert_eq!(aside(), FOLDERS * EACH);
+    for left in [FOLDERS * EACH - 4096, 1, 0] {
+        let output = pair.sync(&[]);
+        assert!(output.status.success(), "{}", said(&output));
+        assert_eq!(aside(), left);
+    }
+}
+
 /// Regression: a file that a killed run had overwritten in part counted as newer, or with the same size as equal.
 #[test]
 fn a_file_that_a_killed_run_has_overwritten_in_part_is_copied_again() {
