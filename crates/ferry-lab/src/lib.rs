@@ -23,6 +23,7 @@ pub mod headline;
 pub mod limits;
 pub mod load;
 pub mod machine;
+mod memory;
 mod message;
 pub mod needs;
 pub mod plot;

@@ -113,7 +113,7 @@ fn regrets(field: Field, noise: u64, changes: bool) -> Vec<i64> {
     regrets
 }
 
-/// A gigabyte takes at most 3 % longer than by the best single way, on 99 % of the devices; 6 % on the others.
+/// A gigabyte takes at most 3 % longer than by the best single way.
 #[test]
 fn regret_is_bounded_on_a_thousand_devices() {
     for (noise, field) in [(2, BY_KERNEL), (5, BY_KERNEL), (2, BUFFERED), (5, BUFFERED)] {
@@ -124,8 +124,7 @@ fn regret_is_bounded_on_a_thousand_devices() {
                 "{:?}, noise {noise} %, changes {changes}: median {median}, 99 % up to {most}, worst {worst}",
                 field.0[0]
             );
-            assert!(most <= 300, "{most} hundredths of a percent on 99 % of the devices");
-            assert!(worst <= 600, "{worst} hundredths of a percent");
+            assert!(worst <= 300, "{worst} hundredths of a percent");
         }
     }
 }

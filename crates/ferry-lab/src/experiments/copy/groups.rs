@@ -12,6 +12,7 @@ use crate::error::Failure;
 use crate::experiments::copies::{self, Times};
 use crate::experiments::tree;
 use crate::limits::Calls;
+use crate::memory;
 use crate::needs;
 use crate::record::{Cell, Record, Value};
 use crate::session::{Session, Subject, Turn};
@@ -104,7 +105,10 @@ pub(in crate::experiments) fn one_tree(
         let limits = match limits::known(session, name, workload, state)? {
             Some(limits) => limits,
             None if copies::no_cache(session, state).is_some() => Vec::new(),
-            None => limits::pilot(session, (name, workload), (&source, &sample), state, shares_blocks)?,
+            None => {
+                let tree = (&*source, &sample, made.bytes);
+                limits::pilot(session, (name, workload), tree, state, shares_blocks)?
+            }
         };
         let group = Group::new(session, tree, state, &tools, limits);
         group.leave_out(session, shares_blocks);
@@ -165,7 +169,11 @@ impl Group {
             let command = tool.command.clone();
             let program = command.program.clone();
             let take = move |turn: &mut Turn<'_>| {
-                let copying = |target: &Path, stop: &Stop| Times::take(&command, source, target, stop);
+                let copying = |target: &Path, stop: &Stop| {
+                    // Pages of the source and of the copy.
+                    memory::claim(2 * bytes);
+                    Times::take(&command, source, target, stop)
+                };
                 let times = copies::once_equal_in(&properties, source, turn.fresh("copy"), turn, copying)?;
                 Ok(times.figures_of(2 * bytes))
             };

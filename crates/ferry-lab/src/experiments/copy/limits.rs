@@ -17,6 +17,7 @@ use crate::command::Stranger;
 use crate::error::Failure;
 use crate::experiments::copies::Times;
 use crate::limits::{Calls, Kind, Limit};
+use crate::memory;
 use crate::message::quoted;
 use crate::record::Value;
 use crate::session::Session;
@@ -117,7 +118,7 @@ pub(super) fn known(
 pub(super) fn pilot(
     session: &mut Session<'_>,
     (tree, workload): (&str, &Workload),
-    (source, sample): (&Path, &Sample),
+    (source, sample, bytes): (&Path, &Sample, u64),
     state: State,
     shares_blocks: bool,
 ) -> Result<Vec<Limit>, Failure> {
@@ -128,6 +129,7 @@ pub(super) fn pilot(
         session.step(&format!("{tree}, {}: trying {}", state.name(), limit.name()));
         let target = session.work().join("pilot");
         cache::prepare(state, sample, std::slice::from_ref(&ferry))?;
+        memory::claim(2 * bytes);
         let times = Times::take(&command(session, &limit), source, &target, session.stop());
         if target.symlink_metadata().is_ok() {
             ferry_tree::remove::remove(&target)?;
