@@ -56,7 +56,7 @@ mod walk;
 mod writeback;
 
 pub use copier::{
-    Copier, Lifted, Listing, Pair, Settings, Sides, Start, is_complete, is_kept_xattr, kept_mode,
+    Copier, Lifted, Listing, Pair, Settings, Sides, Start, Takes, is_complete, is_kept_xattr, kept_mode,
 };
 pub use copy::{run_from, run_in};
 pub use counter::Counter;

@@ -7,7 +7,7 @@ mod place;
 mod processor;
 mod read;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -66,6 +66,18 @@ impl Machine {
         let memory = Memory { available_bytes: 0, ..self.memory.clone() };
         Self { memory, ..self.clone() }
     }
+}
+
+/// Returns the memory that the cgroups of this process leave it; `None` without a limit.
+pub(crate) fn memory_room() -> Option<u64> {
+    let number = |path: PathBuf| line(path).parse::<u64>().ok();
+    let room = |folder: PathBuf| {
+        let of = |limit: &str, used: &str| {
+            Some(number(folder.join(limit))?.saturating_sub(number(folder.join(used))?))
+        };
+        of("memory.max", "memory.current").or_else(|| of("memory.limit_in_bytes", "memory.usage_in_bytes"))
+    };
+    processor::cgroup_folders("memory").into_iter().filter_map(room).min()
 }
 
 impl Memory {

@@ -15,7 +15,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ferry_copy::{Algorithm, Copier, Digest, FailureKind, Pair, Sides};
+use ferry_copy::{Algorithm, Copier, Digest, FailureKind, Pair, Sides, Takes};
 use ferry_io::{Dir, FileKind, Name, Stat, for_each};
 
 use crate::decide::Reason;
@@ -25,8 +25,8 @@ use crate::sink::{Batch, Planned, Sink};
 pub(crate) use trash::{MARK, Place, Trash, is_trash, marks_trash, remove_if_empty};
 pub(crate) use way::{Missing, Way, names};
 
-/// Entries left aside by killed runs that one run sees to. A run has few aside at once, so only many killed runs leave more;
-/// the next run sees to them.
+/// Maximum number of entries left aside by killed runs that one run sees to; the next run sees to more. Only many killed
+/// runs leave as many.
 const MOST_ASIDES: usize = 4096;
 
 /// Numbers of actions performed.
@@ -74,20 +74,17 @@ pub(crate) struct Performer<'a> {
     source: Dir,
     /// Set if a new folder is copied with everything in it.
     whole_trees: bool,
-    /// Set if the run deletes what the source lacks.
-    deletes: bool,
     tell: &'a dyn Fn(&Action),
     /// The last folder that could not be made: its entries come next, and must not go to a folder that another program
     /// has made there.
     refused: Option<PathBuf>,
     /// Entries that killed runs have left aside, by folder.
     asides: Vec<(PathBuf, Vec<Name>)>,
-    /// Number of entries noted so, at most [`MOST_ASIDES`].
+    /// Number of entries that were noted there, at most [`MOST_ASIDES`].
     asides_noted: usize,
     /// Set if the walk has reported failures, other than to read the target for its hashes.
     walk_has_failed: bool,
-    /// Set once deletions have begun: true if nothing is removed for good, because something had failed before. What
-    /// could not be read may be what the source has of it under another name.
+    /// Set once deletions have begun: true if nothing is removed for good.
     spares: Option<bool>,
     /// Receiver of the hashes of files that stay.
     manifest: Option<Arc<Manifest>>,
@@ -118,7 +115,6 @@ impl<'a> Performer<'a> {
             trash,
             source,
             whole_trees,
-            deletes: false,
             tell,
             refused: None,
             asides: Vec::new(),
@@ -131,11 +127,6 @@ impl<'a> Performer<'a> {
         }
     }
 
-    /// Notes that the run deletes what the source lacks.
-    pub(crate) fn deleting(self, deletes: bool) -> Self {
-        Self { deletes, ..self }
-    }
-
     /// Notes the hashes of files that stay.
     pub(crate) fn note_in(&mut self, manifest: Option<Arc<Manifest>>) {
         self.manifest = manifest;
@@ -143,7 +134,7 @@ impl<'a> Performer<'a> {
 
     /// Finishes all folders, and returns the trash if it was made.
     pub(crate) async fn finish(mut self) -> (Done, Option<PathBuf>) {
-        self.recover().await;
+        self.recover(Takes::default()).await;
         self.within.finish_below().await;
         let trash = match self.trash {
             Some(trash) => trash.finish().await,
@@ -233,6 +224,9 @@ impl<'a> Performer<'a> {
     async fn go(&mut self, folder: &Path) -> Option<Pair> {
         let pair = self.main.go(folder).await?;
         let mut asides = self.copier.take_asides(&pair);
+        if self.asides.iter().any(|(noted, _)| noted == folder) {
+            return Some(pair);
+        }
         asides.truncate(MOST_ASIDES - self.asides_noted);
         if !asides.is_empty() {
             self.asides_noted += asides.len();
@@ -241,8 +235,8 @@ impl<'a> Performer<'a> {
         Some(pair)
     }
 
-    /// Sees to entries that killed runs have left aside, after what may need their names.
-    async fn recover(&mut self) {
+    /// Sees to entries that killed runs have left aside, after all that may need their names.
+    async fn recover(&mut self, takes: Takes) {
         for (folder, asides) in std::mem::take(&mut self.asides) {
             if self.copier.is_stopped() {
                 return;
@@ -250,10 +244,16 @@ impl<'a> Performer<'a> {
             let Some(pair) = self.main.go(&folder).await else { continue };
             if let Ok(trash) = self.trash_for(&folder).await {
                 pair.set_trash(trash);
-                self.copier.recover(&pair, asides, self.deletes).await;
+                self.copier.recover(&pair, asides, takes).await;
                 pair.set_trash(None);
             }
         }
+    }
+
+    /// Returns true if nothing is removed for good, because something has failed: what could not be read may be what the
+    /// source has of an entry under another name.
+    fn removes_nothing(&self) -> bool {
+        self.trash.is_none() && (self.walk_has_failed || self.copier.has_failed())
     }
 
     /// Notes the hash of a file that stays, with the attributes that it has by now.
@@ -415,6 +415,12 @@ impl Sink for Performer<'_> {
         self.walk_has_failed = true;
     }
 
+    async fn end_changes(&mut self, takes: Takes) {
+        self.within.leave(0).await;
+        let takes = if self.removes_nothing() { Takes::default() } else { takes };
+        self.recover(takes).await;
+    }
+
     async fn take(&mut self, batch: Batch) -> io::Result<()> {
         let is_refused = |refused: &PathBuf| batch.folder.starts_with(refused);
         if self.copier.is_stopped() || self.refused.as_ref().is_some_and(is_refused) {
@@ -423,12 +429,11 @@ impl Sink for Performer<'_> {
         // A pair reads the attributes that it is to keep when it is entered. So the ways are never in a folder together.
         match &batch.actions[..] {
             [planned, ..] if planned.action.verb == Verb::Delete => {
-                let has_failed = self.walk_has_failed || self.copier.has_failed();
-                if *self.spares.get_or_insert(self.trash.is_none() && has_failed) {
+                let spares = self.removes_nothing();
+                if *self.spares.get_or_insert(spares) {
                     self.spared += batch.actions.len() as u64;
                     return Ok(());
                 }
-                self.recover().await;
                 self.main.leave(0).await;
                 self.remove(batch).await;
             }

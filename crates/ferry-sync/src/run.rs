@@ -129,8 +129,8 @@ async fn sync(
                 Comparison::SizeAndTime | Comparison::Size => Resume::Identity,
             };
             let atomic = request.keeps_newer || request.comparison == Comparison::Size;
-            let (acting, deletes) = (&request.acting, request.deletes);
-            let stage = Stage { io, roots: &roots, acting, deletes, atomic, resume, surroundings };
+            let acting = &request.acting;
+            let stage = Stage { io, roots: &roots, acting, atomic, resume, surroundings };
             let paths = (request.source.clone(), request.target.clone());
             stage.perform(paths, whole_trees, async |sink| planning.run(sink).await).await
         }
@@ -178,6 +178,7 @@ impl Planning<'_> {
         if found.failed > found.unhashed {
             sink.note_failures();
         }
+        sink.end_changes(self.walk.takes(too_many.is_none())).await;
         if too_many.is_none() {
             self.walk.delete(sink).await?;
         }
@@ -196,8 +197,6 @@ struct Stage<'a> {
     io: &'a Io,
     roots: &'a Roots,
     acting: &'a Acting,
-    /// Set if the run deletes what the source lacks.
-    deletes: bool,
     /// Set if a file gets its name only when it is complete: one that a kill leaves incomplete would count as newer, or as
     /// equal to a source of its size.
     atomic: bool,
@@ -253,8 +252,7 @@ impl Stage<'_> {
                 Some(Trash::new(&copier, (target.clone(), target_path.clone()), place, now))
             }
         };
-        let sink = Performer::new(&copier, (main, within), trash, source.clone(), whole_trees, *tell);
-        let mut sink = sink.deleting(self.deletes);
+        let mut sink = Performer::new(&copier, (main, within), trash, source.clone(), whole_trees, *tell);
         sink.note_in(manifest.clone());
         let ended = plan(&mut sink).await;
         let spared = sink.spared;
@@ -295,8 +293,7 @@ pub fn apply(plan: &File, acting: &Acting, surroundings: &Surroundings<'_>) -> R
             roots.refuse_others(header.source_root, header.target_root, &target).await?;
             roots.make_target(&target).await?;
             let (atomic, resume) = (false, Resume::Identity);
-            let stage =
-                Stage { io: &io, roots: &roots, acting, deletes: false, atomic, resume, surroundings };
+            let stage = Stage { io: &io, roots: &roots, acting, atomic, resume, surroundings };
             stage
                 .perform((source.clone(), target.clone()), false, async |sink| {
                     outlet::pass_on(&mut reader, sink).await.map(|()| Ended::default())

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ferry_copy::Digest;
+use ferry_copy::{Digest, Takes};
 use ferry_io::{FileKind, Stat};
 
 use crate::decide::Reason;
@@ -34,8 +34,12 @@ pub(crate) trait Sink {
     /// Takes some actions. Failures of single entries are its own matter.
     async fn take(&mut self, batch: Batch) -> std::io::Result<()>;
 
-    /// Notes that the walk has reported failures, other than to read the target for its hashes. Called before deletions are passed.
+    /// Notes that the walk has reported failures, other than to read the target for its hashes. Called before
+    /// [`Self::end_changes`].
     fn note_failures(&mut self) {}
+
+    /// Notes that deletions follow, and nothing else but changes of the root.
+    async fn end_changes(&mut self, _takes: Takes) {}
 }
 
 /// Returns an action on one path.

@@ -29,7 +29,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ferry_copy::{Failure, FailureKind, Observer, Progress, Verb};
+use ferry_copy::{Failure, FailureKind, Observer, Progress, Takes, Verb};
 use ferry_io::{Cause, Dir, Errno, Error, Io, Name, Operation};
 
 use crate::decide::Reason;
@@ -243,6 +243,12 @@ impl<'a> Walk<'a> {
     /// Returns the results so far.
     pub(crate) fn found(&self) -> Found {
         self.found
+    }
+
+    /// Returns what the run takes away from the target; only what is replaced unless it `may_delete`.
+    pub(crate) fn takes(&self, may_delete: bool) -> Takes {
+        let deletes = self.choices.deletes && may_delete;
+        Takes { deletes, excluded: deletes && self.choices.selector.deletes_excluded() }
     }
 
     /// Passes the deletions to `sink`, once everything else is done.

@@ -10,12 +10,12 @@
 //! | another, so it is foreign | is free | gets its name back |
 //! | the same | is in use | stays aside, and is reported; goes if the run deletes |
 //!
-//! This comes after all else that may need these names, but for deletions. What these take to the trash keeps its name there:
-//! an entry that was aside, and whose name is in use in the target but not in the source, keeps its hidden name.
+//! This comes after all other actions except deletions. An entry keeps its hidden name in the trash if the one that has its
+//! name may go there, too.
 //!
 //! Only entries that were aside when no other run worked in the folder are seen to (`staging/clear.rs`).
 
-use ferry_io::{Dir, Errno, Name, Result as IoResult, Stat, protect};
+use ferry_io::{Dir, Errno, FileKind, Name, Result as IoResult, Stat, protect};
 
 use super::swap::remove;
 use super::{Copier, Pair, if_there};
@@ -23,6 +23,15 @@ use crate::folder::Dirs;
 use crate::mutex::lock;
 use crate::report::{During as _, FailureKind, Verb};
 use crate::staging::{self, Aside};
+
+/// Entries of the target that a run takes away, beside those that it replaces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Takes {
+    /// Entries that the source lacks.
+    pub deletes: bool,
+    /// Excluded entries, too, which the source may have.
+    pub excluded: bool,
+}
 
 /// State of an entry that was aside.
 enum Outcome {
@@ -33,19 +42,19 @@ enum Outcome {
 }
 
 impl Copier {
-    /// Takes note of the entries that killed runs have left aside in the target of a pair, until [`Self::recover`].
+    /// Returns the entries that killed runs have left aside in the target of a pair, for [`Self::recover`], and forgets them.
     #[must_use]
     pub fn take_asides(&self, pair: &Pair) -> Vec<Name> {
         std::mem::take(&mut *lock(&pair.0.asides))
     }
 
     /// Removes entries that killed runs have left aside in the target of a pair, moves them to its trash, or gives them
-    /// their names back. Reports those that stay. A run that `deletes` what the source lacks takes more of them away.
-    pub async fn recover(&self, pair: &Pair, asides: Vec<Name>, deletes: bool) {
+    /// their names back. Reports those that stay.
+    pub async fn recover(&self, pair: &Pair, asides: Vec<Name>, takes: Takes) {
         let folder = pair.0.facts().map_or(0, |facts| facts.target.1);
         for name in asides {
             let Some(described) = staging::aside_of(&name, folder) else { continue };
-            match protect(self.recover_one(pair, (&name, &described), deletes)).await {
+            match protect(self.recover_one(pair, (&name, &described), takes)).await {
                 Ok(Outcome::Done) => pair.touch(),
                 Ok(Outcome::Stays) => {
                     let error = staging::taken();
@@ -61,7 +70,7 @@ impl Copier {
         &self,
         pair: &Pair,
         (aside, described): (&Name, &Aside),
-        deletes: bool,
+        takes: Takes,
     ) -> Result<Outcome, FailureKind> {
         let Dirs { source, target: dir } = self.run.dirs(&pair.0).await.during(Verb::StatTarget)?;
         let found = if_there(dir.stat_entry(aside, false).await).during(Verb::StatTarget)?;
@@ -69,20 +78,20 @@ impl Copier {
         if described.is_made(&found) {
             return dir.unlink(aside).await.during(Verb::Remove).map(|()| Outcome::Done);
         }
-        let is_taken =
-            if_there(dir.stat_entry(&described.name, false).await).during(Verb::StatTarget)?.is_some();
+        let taken_by = if_there(dir.stat_entry(&described.name, false).await).during(Verb::StatTarget)?;
         let is_foreign = !described.is_seen(&found);
-        if is_taken && is_foreign && !deletes {
+        if taken_by.is_some() && is_foreign && !takes.deletes {
             return Ok(Outcome::Stays);
         }
         let in_source =
             if_there(source.stat_entry(&described.name, false).await).during(Verb::Stat)?.is_some();
-        if !is_taken && (is_foreign || in_source || !deletes) {
+        if taken_by.is_none() && (is_foreign || in_source || !takes.deletes) {
             let given = staging::rename_into(&dir, aside, &dir, &described.name).await;
             return given.during(Verb::Restore).map(|()| Outcome::Done);
         }
-        // The entry that has the name may go to the trash yet.
-        let in_trash = if is_taken && !in_source { aside } else { &described.name };
+        // A folder may give way to a file yet.
+        let may_go = |by: &Stat| !in_source || takes.excluded || by.kind == FileKind::Directory;
+        let in_trash = if taken_by.as_ref().is_some_and(may_go) { aside } else { &described.name };
         dispose(&dir, (aside, in_trash), &found, pair.trash().as_ref()).await.during(Verb::Remove)?;
         Ok(Outcome::Done)
     }

@@ -12,7 +12,7 @@ const FIRST_TRIAL: usize = 1 << 20;
 /// Bytes of a later trial.
 const TRIAL: usize = 3 << 19;
 /// Bytes of the leader's pieces while another way may be faster, or while the leader is slower than usual.
-const SHORT_PIECE: usize = 512 << 10;
+const SHORT_PIECE: usize = 384 << 10;
 /// Bytes from one round, in which each way gets a piece, to the next.
 const BETWEEN_ROUNDS: u64 = 96 << 20;
 /// Bytes for which a way rests after its first loss; four times as many after each further one, unless it was as fast as the
@@ -20,6 +20,8 @@ const BETWEEN_ROUNDS: u64 = 96 << 20;
 const REST: u64 = 64 << 20;
 /// Bytes for which a way rests whose trial was ended early.
 const LONG_REST: u64 = 512 << 20;
+/// Largest time in percent of the leader's that is kept.
+const LARGEST_HINT: u64 = 10_000;
 /// Latest samples whose median counts.
 const SAMPLES: usize = 9;
 /// Fewer bytes are no sample.
@@ -280,13 +282,14 @@ impl Race {
             self.judge(trial, pace);
         }
         let Some(median) = self.paces.median() else { return };
-        let is_known = self.usual.is_some_and(|usual| !self.is_first_pace || median > usual + usual / 7);
-        if self.paces.count == SAMPLES && !is_known {
+        // The first pace is that of one piece. A leader that is much slower since has slowed down: its pace is not usual.
+        let is_usual = self.usual.is_none_or(|usual| self.is_first_pace && median <= usual + usual / 7);
+        if self.paces.count == SAMPLES && is_usual {
             (self.usual, self.is_first_pace) = (Some(median), false);
         }
         let Some(usual) = self.usual else { return };
         self.slow = if pace > usual + usual / 2 { self.slow + 1 } else { 0 };
-        let is_slow = self.slow >= 2 || median > usual + usual / 10;
+        let is_slow = self.slow >= 2 || self.paces.count >= 3 && median > usual + usual / 10;
         if is_slow && self.moved - self.round_began >= BETWEEN_ROUNDS {
             self.begin_round();
         }
@@ -313,13 +316,15 @@ impl Race {
             }
         } else if was_far_slower || arm.is_slower() {
             arm.hint = arm.ratios.median().unwrap_or(100);
-            let is_equal = arm.ratios.count >= 3 && arm.hint <= 100;
-            let rest = match was_far_slower {
-                _ if is_equal => REST,
-                true => LONG_REST,
-                false => REST << (2 * arm.losses.min(4)),
+            let is_equal = arm.ratios.count >= 3 && arm.hint <= 101;
+            let rest = if was_far_slower {
+                LONG_REST
+            } else if is_equal {
+                REST
+            } else {
+                REST << (2 * arm.losses.min(4))
             };
-            arm.losses += 1;
+            arm.losses += u32::from(!is_equal);
             (arm.ratios, arm.rests_until) = (Samples::default(), moved + rest);
         }
     }
@@ -332,7 +337,7 @@ impl Race {
             // Its time in percent of the new leader's.
             let ratio = other.ratios.median().map(|ratio| ratio * 100 / won_by);
             other.losses = 0;
-            other.hint = ratio.unwrap_or(other.hint * 100 / won_by);
+            other.hint = ratio.unwrap_or((other.hint * 100 / won_by).min(LARGEST_HINT));
             other.ratios = ratio.map_or_else(Samples::default, Samples::of);
             if ratio.is_some_and(|ratio| ratio > 110) {
                 (other.ratios, other.rests_until) = (Samples::default(), self.moved + REST);
@@ -340,7 +345,7 @@ impl Race {
         }
         self.arms[arm].ratios = Samples::default();
         (self.arms[before].ratios, self.arms[before].rests_until) = (Samples::default(), 0);
-        self.arms[before].hint = 10_000 / won_by;
+        self.arms[before].hint = (10_000 / won_by).min(LARGEST_HINT);
         self.compare_anew();
     }
 

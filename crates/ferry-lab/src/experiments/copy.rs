@@ -146,8 +146,8 @@ cp and ferry are `cp -r` and `ferry cp -r` unless --copy-as says otherwise. Both
   ferry-ring        the same with ferry, and every operation on the ring, as eio runs them
   ferry-posix       ferry cp -r --backend=posix, without io_uring
 
-Just before each run of a tree of 32 MiB or more, free memory of twice its size is written to, so that a host which has \
-taken free memory back supplies it before the run.
+Just before each run of a tree of 32 MiB or more, free memory of up to twice its size is written to; 512 MiB are left. So \
+a host that has taken free memory back supplies it before the run.
 
 Throughput counts the bytes read plus the bytes written. Document 004 takes dd's sequential writes as an upper limit. A \
 table compares the bytes that cp and dd write a second until they are durable.

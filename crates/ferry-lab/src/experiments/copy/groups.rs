@@ -171,7 +171,7 @@ impl Group {
             let take = move |turn: &mut Turn<'_>| {
                 let copying = |target: &Path, stop: &Stop| {
                     // Pages of the source and of the copy.
-                    memory::claim(2 * bytes);
+                    memory::claim(2 * bytes, stop);
                     Times::take(&command, source, target, stop)
                 };
                 let times = copies::once_equal_in(&properties, source, turn.fresh("copy"), turn, copying)?;

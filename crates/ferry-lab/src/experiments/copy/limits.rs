@@ -129,7 +129,7 @@ pub(super) fn pilot(
         session.step(&format!("{tree}, {}: trying {}", state.name(), limit.name()));
         let target = session.work().join("pilot");
         cache::prepare(state, sample, std::slice::from_ref(&ferry))?;
-        memory::claim(2 * bytes);
+        memory::claim(2 * bytes, session.stop());
         let times = Times::take(&command(session, &limit), source, &target, session.stop());
         if target.symlink_metadata().is_ok() {
             ferry_tree::remove::remove(&target)?;

@@ -347,6 +347,58 @@ fn entries_that_a_killed_run_has_left_aside_are_seen_to_after_all_others() {
     assert_eq!(files(&trash.join("folder")), taken.map(String::from).into());
 }
 
+/// Returns the entries that were left aside for this name in a folder.
+fn asides_of(folder: &Path, name: &str) -> Vec<PathBuf> {
+    let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let is_aside = |path: &PathBuf| {
+        let found = path.file_name().unwrap().to_str().unwrap();
+        found.starts_with(".ferry-aside-") && found.ends_with(&format!("-{name}"))
+    };
+    paths.filter(is_aside).collect()
+}
+
+/// An entry that was left aside does not take the place in the trash of a folder that gives way to a file, or of an excluded
+/// entry that is deleted.
+#[test]
+fn entries_left_aside_leave_their_places_in_the_trash_to_others() {
+    let file = |path: &str, text: &str| Tree::new().with(path, Node::file(text));
+    let cases: [(Tree, Tree, &[&str], &str); 2] = [
+        (file("x", "new"), file("x/inner", "old"), &["--delete"], "x/inner"),
+        (file("x", "new"), file("x", "old"), &["--delete", "--delete-excluded", "--exclude=x"], "x"),
+    ];
+    for (source, target, words, path) in cases {
+        let memory = Filesystem::memory();
+        // An empty source deletes nothing.
+        let pair = Pair::new(memory.path(), 0, &source.with("other", Node::file("")), &target);
+        put_foreign_aside(&pair.path().join("target"), "x");
+        let output = pair.sync(words);
+        assert!(output.status.success(), "{words:?}: {}", said(&output));
+        assert_eq!(asides_of(&pair.path().join("target"), "x"), [PathBuf::new(); 0], "{words:?}");
+        let trashes = fs::read_dir(pair.path().join("target/.ferry-trash")).unwrap();
+        let trash = trashes.map(|entry| entry.unwrap().path()).next().unwrap();
+        assert_eq!(fs::read(trash.join(path)).unwrap(), b"old", "{words:?}");
+        assert_eq!(fs::read(&asides_of(&trash, "x")[0]).unwrap(), b"foreign x", "{words:?}");
+    }
+}
+
+/// Where deletions are called off, foreign entries that were left aside are not removed either.
+#[test]
+fn entries_left_aside_stay_where_deletions_are_called_off() {
+    let memory = Filesystem::memory();
+    let target = ["x", "y", "z"].iter().fold(Tree::new(), |tree, name| tree.with(name, Node::file("old")));
+    let pair = Pair::new(memory.path(), 0, &Tree::new().with("other", Node::file("")), &target);
+    let folder = pair.path().join("target");
+    put_foreign_aside(&folder, "x");
+    let output = pair.sync(&["--delete=now", "--max-delete=1"]);
+    assert!(!output.status.success(), "{}", said(&output));
+    assert_eq!(fs::read(&asides_of(&folder, "x")[0]).unwrap(), b"foreign x");
+    assert_eq!(fs::read(folder.join("x")).unwrap(), b"old");
+    let output = pair.sync(&["--delete=now"]);
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(asides_of(&folder, "x"), [PathBuf::new(); 0]);
+    pair.assert_equal("source", "target", &output);
+}
+
 /// One run sees to 4,096 entries that were left aside, and to 256 in one folder.
 #[test]
 fn entries_that_killed_runs_have_left_aside_are_seen_to_in_bounds() {
