@@ -373,7 +373,7 @@ fn entries_left_aside_leave_their_places_in_the_trash_to_others() {
         put_foreign_aside(&pair.path().join("target"), "x");
         let output = pair.sync(words);
         assert!(output.status.success(), "{words:?}: {}", said(&output));
-        assert_eq!(asides_of(&pair.path().join("target"), "x"), [PathBuf::new(); 0], "{words:?}");
+        assert_eq!(asides_of(&pair.path().join("target"), "x"), Vec::<PathBuf>::new(), "{words:?}");
         let trashes = fs::read_dir(pair.path().join("target/.ferry-trash")).unwrap();
         let trash = trashes.map(|entry| entry.unwrap().path()).next().unwrap();
         assert_eq!(fs::read(trash.join(path)).unwrap(), b"old", "{words:?}");
@@ -395,7 +395,7 @@ fn entries_left_aside_stay_where_deletions_are_called_off() {
     assert_eq!(fs::read(folder.join("x")).unwrap(), b"old");
     let output = pair.sync(&["--delete=now"]);
     assert!(output.status.success(), "{}", said(&output));
-    assert_eq!(asides_of(&folder, "x"), [PathBuf::new(); 0]);
+    assert_eq!(asides_of(&folder, "x"), Vec::<PathBuf>::new());
     pair.assert_equal("source", "target", &output);
 }
 
