@@ -57,7 +57,6 @@ use crate::walk;
 pub use attributes::{is_complete, is_kept_xattr, kept_mode};
 pub use listed::Listing;
 use own::OwnTimes;
-pub use recover::Takes;
 use shown::Shown;
 
 /// Options of a copier.

@@ -56,14 +56,16 @@ mod walk;
 mod writeback;
 
 pub use copier::{
-    Copier, Lifted, Listing, Pair, Settings, Sides, Start, Takes, is_complete, is_kept_xattr, kept_mode,
+    Copier, Lifted, Listing, Pair, Settings, Sides, Start, is_complete, is_kept_xattr, kept_mode,
 };
 pub use copy::{run_from, run_in};
 pub use counter::Counter;
 pub use digest::{Algorithm, Digest, Hasher, hash_file, hash_range};
 pub use load::{Gate, InFlight, Pauses, Waited};
 pub use naming::{Backup, Control, Naming};
-pub use options::{Dereference, Direct, Existing, Item, Make, Options, Preserve, Reflink, Resume, Sparse};
+pub use options::{
+    Dereference, Direct, Existing, Item, Make, Options, Preserve, Reflink, Resume, Sparse, Takes,
+};
 pub use paths::{split_last, without_trailing_slashes};
 pub use report::{
     Copied, CpMeans, Explained, Failure, FailureKind, Hashed, Method, Observer, PartNote, PartState,

@@ -217,3 +217,12 @@ impl Options {
         self.force || self.make == Make::HardLink && self.existing == Existing::Ask
     }
 }
+
+/// Entries of the target that a run takes away, beside those that it replaces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Takes {
+    /// Entries that the source lacks.
+    pub deletes: bool,
+    /// Excluded entries, too, which the source may have.
+    pub excluded: bool,
+}

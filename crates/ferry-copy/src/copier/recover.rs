@@ -21,17 +21,9 @@ use super::swap::remove;
 use super::{Copier, Pair, if_there};
 use crate::folder::Dirs;
 use crate::mutex::lock;
+use crate::options::Takes;
 use crate::report::{During as _, FailureKind, Verb};
 use crate::staging::{self, Aside};
-
-/// Entries of the target that a run takes away, beside those that it replaces.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Takes {
-    /// Entries that the source lacks.
-    pub deletes: bool,
-    /// Excluded entries, too, which the source may have.
-    pub excluded: bool,
-}
 
 /// State of an entry that was aside.
 enum Outcome {
