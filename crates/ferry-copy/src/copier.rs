@@ -40,6 +40,7 @@ use crate::entry::settle::settle;
 use crate::finish;
 use crate::folder::{Dirs, Facts, Folder, Role, Root, open_target};
 use crate::identity::identity;
+use crate::lent;
 use crate::links::{NameClaim, NameLook};
 use crate::load::Gate;
 use crate::meta;
@@ -285,6 +286,12 @@ impl Copier {
     /// Sets the attributes of a pair's target, unless nothing in it has changed. Call it once, after the pairs beneath.
     pub async fn finish(&self, pair: Pair) {
         finish::end_one(&self.run, pair.0).await;
+    }
+
+    /// Lets a user change entries of a target that they own, whatever its mode, until the pair is finished. With
+    /// `and_source` entries may also be moved from the source.
+    pub async fn lend(&self, pair: &Pair, and_source: bool) {
+        lent::lend(&self.run, &pair.0, and_source).await;
     }
 
     /// Finishes a pair whose target has other attributes to get, by another pair.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::folder::{Facts, Folder, Role};
+use crate::lent;
 use crate::meta;
 use crate::place::Subject;
 use crate::report::{During as _, FailureKind, Verb};
@@ -14,6 +15,9 @@ use crate::sync;
 pub(crate) async fn end_one(run: &Run, folder: Arc<Folder>) {
     let mut folder = folder;
     while folder.end() {
+        if let Err(kind) = ferry_io::protect(lent::take_back(run, &folder)).await {
+            run.fail(Subject::Folder(&folder), kind);
+        }
         let stays = folder.is_untouched.load(Ordering::Relaxed) || is_passed_through(&folder);
         let changes = |facts: &&Facts| !stays && meta::changes_folder(run, &folder, facts);
         if let Some(facts) = folder.facts().filter(changes)

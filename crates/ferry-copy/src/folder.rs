@@ -96,8 +96,18 @@ pub(crate) struct Folder {
     pub(crate) asides: Mutex<Vec<Name>>,
     /// Marks of the target's files that killed runs have overwritten in part.
     pub(crate) marks: Mutex<Vec<Mark>>,
+    /// Modes to be given back when it is finished.
+    pub(crate) lent: Mutex<Lent>,
     /// Set if the way to an operand ended before it: new folders then stay as they were made.
     pub(crate) is_cut_short: AtomicBool,
+}
+
+/// Modes of a folder's two sides before their owner was given the permission to change them; `None` for a side that has
+/// its own mode.
+#[derive(Default)]
+pub(crate) struct Lent {
+    pub(crate) source: Option<u32>,
+    pub(crate) target: Option<u32>,
 }
 
 /// Role of a folder in the walk.
@@ -133,6 +143,7 @@ impl Folder {
             trash: Mutex::default(),
             asides: Mutex::default(),
             marks: Mutex::default(),
+            lent: Mutex::default(),
         })
     }
 
@@ -200,6 +211,7 @@ impl Folder {
             trash: Mutex::default(),
             asides: Mutex::default(),
             marks: Mutex::default(),
+            lent: Mutex::default(),
             origin: Some(origin),
             facts: OnceLock::new(),
             abilities: OnceLock::new(),

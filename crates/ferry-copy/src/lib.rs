@@ -24,6 +24,7 @@ mod file;
 mod finish;
 mod folder;
 mod identity;
+mod lent;
 mod linking;
 mod links;
 mod listing;

@@ -164,6 +164,7 @@ impl<'a> Performer<'a> {
             Some(trash) => {
                 // It may be made in the root.
                 self.main.touch_root();
+                self.main.lend_root().await;
                 trash.folder(folder).await.map(Some)
             }
             None => Ok(None),
@@ -199,6 +200,10 @@ impl<'a> Performer<'a> {
             false => Ok(None),
         };
         let Ok(trash) = trash else { return };
+        if !others.is_empty() {
+            // The folder of the trash has got the folder's own mode already.
+            self.copier.lend(&pair, false).await;
+        }
         pair.set_trash(trash);
         let outcomes = std::cell::RefCell::new(Vec::with_capacity(others.len()));
         let copier = self.copier;
@@ -243,6 +248,7 @@ impl<'a> Performer<'a> {
             }
             let Some(pair) = self.main.go(&folder).await else { continue };
             if let Ok(trash) = self.trash_for(&folder).await {
+                self.copier.lend(&pair, false).await;
                 pair.set_trash(trash);
                 self.copier.recover(&pair, asides, takes).await;
                 pair.set_trash(None);
@@ -312,6 +318,9 @@ impl<'a> Performer<'a> {
             false => Ok(None),
         };
         let Ok(trash) = trash else { return false };
+        if action.verb != Verb::Attributes {
+            self.copier.lend(&pair, false).await;
+        }
         pair.set_trash(trash.filter(|_| !was_folder));
         let is_folder = now.source.is_some_and(|source| source.kind == FileKind::Directory);
         let outcome = match (action.verb, now.target) {
@@ -388,6 +397,7 @@ impl<'a> Performer<'a> {
             let (Ok(_), Ok(trash)) = (like, trash) else { continue };
             self.main.touch_root();
             let Some(pair) = self.within.go(&batch.folder).await else { continue };
+            self.copier.lend(&pair, false).await;
             pair.set_trash(trash.filter(|_| !is_folder));
             let outcome = self.remove_one(&pair, &name, action).await;
             pair.set_trash(None);

@@ -121,6 +121,7 @@ impl Sink for Restorer<'_> {
                 continue;
             };
             let Some(pair) = self.way.go(&batch.folder).await else { continue };
+            self.copier.lend(&pair, true).await;
             match self.restore_one(&pair, &name, action, &batch.folder).await {
                 Err(kind) => self.copier.fail(&pair, &name, kind),
                 Ok(false) => {}

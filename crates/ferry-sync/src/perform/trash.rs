@@ -77,6 +77,8 @@ impl<'a> Trash<'a> {
             }
         };
         let pair = way.go(folder).await.ok_or(())?;
+        // It may be there already, with its final mode.
+        self.copier.lend(&pair, false).await;
         match self.copier.folders(&pair).await {
             Ok((_, trash)) => Ok(trash),
             Err(kind) => {

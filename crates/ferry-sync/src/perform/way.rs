@@ -106,6 +106,11 @@ impl<'a> Way<'a> {
         self.root.touch();
     }
 
+    /// Lets the user change entries of the target's root until the way is finished.
+    pub(crate) async fn lend_root(&self) {
+        self.copier.lend(&self.root, false).await;
+    }
+
     /// Finishes the pairs behind the first `shared`, the deepest first.
     pub(super) async fn leave(&mut self, shared: usize) {
         while self.below.len() > shared
