@@ -262,7 +262,9 @@ async fn keep_xattrs(
 ) -> Result<(), FailureKind> {
     for (name, value) in xattrs.iter().filter(|(name, _)| !acl::is_acl(name) && !is_of_its_filesystem(name)) {
         let answer = match file.set_xattr(name, value).await {
-            Err(error) if error.is(Errno::ACCESS) => set_xattr_of_unwritable(file, name, value, error).await,
+            Err(error) if error.is(Errno::ACCESS) => {
+                while_writable(file, error, async || file.set_xattr(name, value).await).await
+            }
             answer => answer,
         };
         // Attributes that were not asked for by name may be lost without a report.
@@ -273,14 +275,21 @@ async fn keep_xattrs(
     Ok(())
 }
 
-/// Sets an attribute of a file whose mode forbids writing; its owner may write to it meanwhile.
-async fn set_xattr_of_unwritable(file: &File, name: &CStr, value: &[u8], refused: Error) -> IoResult<()> {
+/// Changes an attribute of a file whose mode forbids writing, which was refused; its owner may write to it meanwhile.
+///
+/// # Errors
+/// Those of the change; `refused` if the mode is not the reason.
+pub(crate) async fn while_writable(
+    file: &File,
+    refused: Error,
+    change: impl AsyncFnOnce() -> IoResult<()>,
+) -> IoResult<()> {
     let mode = file.stat().await?.mode & 0o7777;
     if mode & 0o200 != 0 || file.set_mode(mode | 0o200).await.is_err() {
         return Err(refused);
     }
-    let set = file.set_xattr(name, value).await;
-    file.set_mode(mode).await.and(set)
+    let changed = change().await;
+    file.set_mode(mode).await.and(changed)
 }
 
 /// Returns true for attributes that have a meaning on their filesystem only, or are another view of kept ones (XFS's

@@ -134,6 +134,9 @@ async fn set_open(
     let is_removed = |name: &CStr| is_kept_xattr(name) && !acl::is_access(name) && !is_wanted(name);
     for (name, _) in found.iter().filter(|(name, _)| is_removed(name)) {
         let removed = match file.remove_xattr(name).await {
+            Err(error) if error.is(Errno::ACCESS) => {
+                meta::while_writable(file, error, async || file.remove_xattr(name).await).await
+            }
             // Gone already; or of a namespace that only root may change.
             Err(error) if error.is(Errno::NODATA) => Ok(()),
             Err(error) if error.is(Errno::PERM) && !name.to_bytes().starts_with(b"user.") => Ok(()),

@@ -12,7 +12,7 @@ use ferry_tree::{Node, Tree};
 use super::deletion::trashes;
 use super::{Pair, knobs, said, seeds};
 use crate::random::filesystem::Filesystem;
-use crate::scene::{FERRY, is_root, place_program};
+use crate::scene::{FERRY, is_root, place_program, skip};
 
 /// A user who is not root.
 pub(super) const NOBODY: u32 = 65_534;
@@ -21,6 +21,12 @@ pub(super) const NOBODY: u32 = 65_534;
 pub(super) fn give_to_user(pair: &Pair) {
     let given = "chown -hR 65534:65534 . && chmod -R u+rwX .";
     assert!(Command::new("sh").args(["-c", given]).current_dir(pair.path()).status().unwrap().success());
+}
+
+/// Gives a pair to that user, and leaves its modes.
+fn give_entries_to_user(pair: &Pair) {
+    let given = Command::new("chown").args(["-hR", "65534:65534", "."]).current_dir(pair.path()).status();
+    assert!(given.unwrap().success());
 }
 
 /// Runs `ferry sync` as that user, who can run `program`.
@@ -77,8 +83,7 @@ fn read_only_pair(memory: &Filesystem) -> Pair {
         .with("a/b/folder/gone", file("gone"))
         .with("a/old/gone", file("gone"));
     let pair = Pair::new(memory.path(), 0, &source, &target);
-    let given = "chown -hR 65534:65534 .";
-    assert!(Command::new("sh").args(["-c", given]).current_dir(pair.path()).status().unwrap().success());
+    give_entries_to_user(&pair);
     pair
 }
 
@@ -130,4 +135,26 @@ fn a_user_changes_entries_of_own_folders_whose_modes_deny_it() {
             assert_eq!(mode(&target.join("a/old")), 0o755);
         }
     }
+}
+
+#[test]
+fn a_user_removes_extended_attributes_of_own_files_whose_modes_deny_it() {
+    if !is_root() {
+        return;
+    }
+    let memory = Filesystem::memory();
+    if !Knobs::possible_in(memory.path()).user_xattrs {
+        skip::<()>("this filesystem has no attributes of users");
+        return;
+    }
+    let ferry = memory.path().join("ferry");
+    place_program(Path::new(FERRY), &ferry);
+    let file = || Node::file("equal").mtime(1_000, 1).mode(0o444);
+    let source = Tree::new().with("file", file());
+    let target = Tree::new().with("file", file().xattr("user.changed", "x"));
+    let pair = Pair::new(memory.path(), 0, &source, &target);
+    give_entries_to_user(&pair);
+    let output = sync_as_user(&ferry, &pair, &["source", "target"]);
+    assert!(output.status.success(), "{}", said(&output));
+    pair.assert_equal("source", "target", &output);
 }
