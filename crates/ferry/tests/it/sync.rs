@@ -1,7 +1,7 @@
 //! `ferry sync`: random pairs of trees become equal, as rsync makes them; plans are kept to; nothing else is deleted.
 //!
 //! `FERRY_SEEDS` multiplies the number of seeds; `FERRY_SEEDS==100` runs 100. `FERRY_SEED` runs a single seed, as printed on
-//! failure.
+//! failure, and `FERRY_SEED=100..200` those of a range.
 
 mod attributes;
 mod beside;
@@ -64,9 +64,11 @@ fn compared() -> Options {
 }
 
 fn seeds(count: u64) -> Vec<u64> {
-    match std::env::var("FERRY_SEED").ok().and_then(|seed| seed.parse().ok()) {
-        Some(seed) => vec![seed],
-        None => (0..scaled(count)).collect(),
+    let Ok(given) = std::env::var("FERRY_SEED") else { return (0..scaled(count)).collect() };
+    let number = |text: &str| text.parse().expect("FERRY_SEED is a number, or a range like 100..200");
+    match given.split_once("..") {
+        Some((first, end)) => (number(first)..number(end)).collect(),
+        None => vec![number(&given)],
     }
 }
 
