@@ -77,7 +77,7 @@ impl<'a> Trash<'a> {
             }
         };
         let pair = way.go(folder).await.ok_or(())?;
-        // It may be there already, with its final mode.
+        // It may have its final mode by now.
         self.copier.lend(&pair, false).await;
         match self.copier.folders(&pair).await {
             Ok((_, trash)) => Ok(trash),

@@ -86,6 +86,8 @@ impl<'a> Way<'a> {
     }
 
     async fn make_in(&self, above: &Pair, name: &Name) -> Option<Step> {
+        // The folder above may have its final mode by now.
+        self.copier.lend(above, false).await;
         let pair = self.copier.make(above, name).await?;
         Some(Step { name: name.clone(), pair, is_kept: false })
     }

@@ -80,7 +80,7 @@ impl<'a> Case<'a> {
             give_to_user(&pair);
             scene::restrict(&pair.path().join("source"), &source, seed, true);
             // rsync fails in many of these.
-            if seed / 4 % 4 == 0 {
+            if (seed / 4).is_multiple_of(4) {
                 scene::restrict(&pair.path().join("target"), &target, seed + 1, false);
             }
         }

@@ -109,6 +109,9 @@ fn a_user_changes_entries_of_own_folders_whose_modes_deny_it() {
         for text in ["first", "second"] {
             if text == "second" {
                 fs::rename(source.join("a/file"), source.join("a/b/other")).unwrap();
+                fs::create_dir(target.join("a/b/extra")).unwrap();
+                fs::write(target.join("a/b/extra/gone"), "gone").unwrap();
+                give_entries_to_user(&pair);
             }
             for path in ["top", "a/b/file"] {
                 fs::write(source.join(path), text).unwrap();
@@ -128,7 +131,7 @@ fn a_user_changes_entries_of_own_folders_whose_modes_deny_it() {
             assert_eq!(mode(&target.join(path)), 0o555, "{path}");
         }
         if delete == "--delete" {
-            for path in ["gone", "a/file", "a/b/gone", "a/b/folder/gone", "a/old/gone"] {
+            for path in ["gone", "a/file", "a/b/gone", "a/b/folder/gone", "a/old/gone", "a/b/extra/gone"] {
                 assert!(target.join(path).exists(), "{path}");
             }
             assert_eq!(fs::read(target.join("top")).unwrap(), b"old");

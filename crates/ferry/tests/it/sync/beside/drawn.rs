@@ -195,7 +195,10 @@ fn plain(path: &[u8]) -> Option<&str> {
 fn list(drawn: &mut Drawn, numbers: &mut SplitMix64, source: &Tree, target: &Tree) {
     let recursive = numbers.percent(50);
     let ends_with_nul = numbers.percent(50);
-    let is_listable = |path: &[u8]| !path.is_empty() && (ends_with_nul || plain(path).is_some());
+    // A name that begins so is a comment to rsync.
+    let is_comment = |path: &[u8]| path.starts_with(b"#") || path.starts_with(b";");
+    let is_listable =
+        |path: &[u8]| !path.is_empty() && !is_comment(path) && (ends_with_nul || plain(path).is_some());
     let mut names = BTreeSet::new();
     let is_folder =
         |tree: &Tree, path: &[u8]| tree.get(path).is_some_and(|node| node.kind == NodeKind::Directory);

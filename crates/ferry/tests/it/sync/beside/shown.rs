@@ -19,9 +19,9 @@ impl Actions {
         for line in std::fs::read_to_string(plan).unwrap().lines() {
             let line: Value = serde_json::from_str(line).unwrap();
             let Some(action) = line.get("action") else { continue };
-            let path = match &action["path"] {
-                Value::String(path) => path.clone().into_bytes(),
-                bytes => serde_json::from_value(bytes["bytes"].clone()).unwrap(),
+            let path = match action["path"].as_str() {
+                Some(path) => path.to_owned().into_bytes(),
+                None => serde_json::from_value(action["path"]["bytes"].clone()).unwrap(),
             };
             match action["verb"].as_str().unwrap() {
                 "delete" => actions.deleted.insert(path),
