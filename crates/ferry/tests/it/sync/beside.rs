@@ -79,8 +79,8 @@ impl<'a> Case<'a> {
         if user.is_some() {
             give_to_user(&pair);
             scene::restrict(&pair.path().join("source"), &source, seed, true);
-            // rsync fails in many of these.
-            if (seed / 4).is_multiple_of(4) {
+            // rsync fails in many of these. With --inplace, it alone overwrites read-only files.
+            if (seed / 4).is_multiple_of(4) && !drawn.has("inplace") {
                 scene::restrict(&pair.path().join("target"), &target, seed + 1, false);
             }
         }
