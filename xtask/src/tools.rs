@@ -29,6 +29,7 @@ const fn tool(package: &'static str, command: &'static str) -> Tool {
 
 const TOOLS: &[Tool] = &[
     tool("xfsprogs", "mkfs.xfs"),
+    tool("xfsprogs", "xfs_io"),
     tool("btrfs-progs", "mkfs.btrfs"),
     tool("e2fsprogs", "mkfs.ext4"),
     tool("e2fsprogs", "filefrag"),

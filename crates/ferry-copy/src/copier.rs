@@ -35,6 +35,7 @@ use ferry_io::{Dir, Errno, FileKind, Io, Name, Paths, Semaphore, Stat, protect};
 use crate::abilities::DevicePair;
 use crate::acl;
 use crate::claim::{self, Ended};
+use crate::devices::Devices;
 use crate::digest::{Algorithm, Digest, Known};
 use crate::entry::settle::settle;
 use crate::finish;
@@ -79,6 +80,8 @@ pub struct Settings {
     pub bandwidth: Option<NonZeroU64>,
     /// Holds the run back while others wait for I/O.
     pub gate: Option<Arc<Gate>>,
+    /// The devices of both sides, if they are asked after errors.
+    pub devices: Option<Arc<Devices>>,
 }
 
 /// A run whose entries the caller chooses.
@@ -141,20 +144,21 @@ impl Copier {
             bandwidth: settings.bandwidth,
             ..Options::default()
         };
-        let gate = settings.gate;
-        Self { in_place: settings.in_place, ..Self::build(io, (options, gate), progress, observer) }
+        let devices = settings.devices.unwrap_or_else(|| Arc::new(Devices::new(io.clone())));
+        let shared = (options, settings.gate, devices);
+        Self { in_place: settings.in_place, ..Self::build(io, shared, progress, observer) }
     }
 
     fn build(
         io: Io,
-        (options, gate): (Options, Option<Arc<Gate>>),
+        (options, gate, devices): (Options, Option<Arc<Gate>>, Arc<Devices>),
         progress: Arc<Progress>,
         observer: Arc<dyn Observer>,
     ) -> Self {
         // The other half is the caller's.
         let descriptors = io.descriptors() / 2;
         let mut run = Run::new((io, descriptors), Paths::new(), options, progress, Arc::new(Shown(observer)));
-        run.gate = gate;
+        (run.gate, run.devices) = (gate, devices);
         // The caller's own walk ends last.
         run.walk_grows(1);
         Self {
@@ -534,7 +538,7 @@ impl Copier {
         self.run.tally.failed.get() > self.run.tally.unhashed.get()
     }
 
-    /// Returns true if the run was interrupted, or ended by a full filesystem.
+    /// Returns true if the run was interrupted, or ended by a full filesystem or a failing device.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.run.io.is_stopped()

@@ -84,6 +84,9 @@ async fn copy_item(run: &Arc<Run>, item: &Item) {
     let (source, target) = (opened.root.source.clone(), opened.root.target.clone());
     let base = Folder::root(opened.root);
     run.adapt_to(&base, &source, &target).await;
+    if run.options.recursive {
+        run.devices.watch(&source, Some(&target));
+    }
     if opened.target_name.is_some() {
         staging::clear_leftovers(run, &target).await;
     }

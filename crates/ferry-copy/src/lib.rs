@@ -15,6 +15,7 @@ mod copier;
 mod copy;
 mod counter;
 mod debug;
+mod devices;
 mod digest;
 mod direct;
 mod dirty;
@@ -61,6 +62,7 @@ pub use copier::{
 };
 pub use copy::{run_from, run_in};
 pub use counter::Counter;
+pub use devices::Devices;
 pub use digest::{Algorithm, Digest, Hasher, hash_file, hash_range};
 pub use load::{Gate, InFlight, Pauses, Waited};
 pub use naming::{Backup, Control, Naming};
@@ -70,6 +72,6 @@ pub use options::{
 pub use paths::{split_last, without_trailing_slashes};
 pub use report::{
     Copied, CpMeans, Explained, Failure, FailureKind, Hashed, Method, Observer, PartNote, PartState,
-    Progress, Question, Summary, Unfinished, Verb,
+    Progress, Question, Side, Summary, Unfinished, Verb,
 };
 pub use staging::{Mark, is_aside, is_cleared, is_hidden};

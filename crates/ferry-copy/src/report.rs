@@ -408,6 +408,15 @@ pub struct Progress {
     pub walk_ended: AtomicBool,
 }
 
+/// One side of a copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// The tree that is read.
+    Source,
+    /// The tree that is written.
+    Target,
+}
+
 /// Totals of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Summary {
@@ -435,6 +444,8 @@ pub struct Summary {
     pub interrupted: bool,
     /// Set if a full filesystem ended the run.
     pub out_of_space: bool,
+    /// Set if the device of this side ended the run, because it fails or is gone.
+    pub lost: Option<Side>,
     /// Time from start to end, without opening and closing counters and recordings.
     pub wall: Duration,
     /// Ways by which the bytes of large files moved, for each pair of devices; the preferred one first.
@@ -448,6 +459,12 @@ impl Summary {
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes_by_method.iter().sum()
+    }
+
+    /// Returns true if the run ended before everything was tried.
+    #[must_use]
+    pub fn is_cut_short(&self) -> bool {
+        self.interrupted || self.out_of_space || self.lost.is_some()
     }
 }
 

@@ -12,6 +12,7 @@ use ferry_io::{Errno, FileKind, Io, Name, Paths, Semaphore, Stat, Time};
 use crate::abilities::Known;
 use crate::check::flush::Flushes;
 use crate::check::room::Room;
+use crate::devices::Devices;
 use crate::digest::Digest;
 use crate::dirty::Dirty;
 use crate::durable::Durable;
@@ -57,6 +58,8 @@ pub(crate) struct Run {
     pub(crate) pace: Option<Pace>,
     /// Holds the run back while others wait for I/O.
     pub(crate) gate: Option<Arc<Gate>>,
+    /// Asked after errors of a device: one that fails or is gone ends the run.
+    pub(crate) devices: Arc<Devices>,
     pub(crate) dirty: Dirty,
     pub(crate) locks: Locks,
     /// Filesystems that `--fsync` syncs at the end.
@@ -143,6 +146,7 @@ impl Run {
         };
         let user = User { is_root: io.user() == 0, id: io.user(), group: io.group(), umask: io.umask() };
         Self {
+            devices: Arc::new(Devices::new(io.clone())),
             io,
             paths,
             pace: options.bandwidth.map(Pace::new),
@@ -209,6 +213,13 @@ impl Run {
 
     /// Reports a failure of paths that the walk does not know.
     pub(crate) fn fail_at(&self, source: PathBuf, target: PathBuf, kind: FailureKind) {
+        if self.devices.lets_report(&kind) {
+            self.report(source, target, kind);
+        }
+    }
+
+    /// Reports a failure whatever the state of the devices is.
+    pub(crate) fn report(&self, source: PathBuf, target: PathBuf, kind: FailureKind) {
         self.tally.failed.add(1);
         self.observer.failed(&Failure { source, target, kind });
     }
@@ -365,10 +376,11 @@ impl Run {
         }
     }
 
-    /// Returns true if the user has ended the run. A full filesystem ends it, too, but then the copies made so far stay
-    /// and are made durable.
+    /// Returns true if the user has ended the run. A full filesystem or a failing device ends it, too, but then the copies
+    /// made so far stay and are made durable.
     pub(crate) fn is_interrupted(&self) -> bool {
-        self.io.is_stopped() && !self.out_of_space.load(Ordering::SeqCst)
+        let is_ended = self.out_of_space.load(Ordering::SeqCst) || self.devices.lost().is_some();
+        self.io.is_stopped() && !is_ended
     }
 
     pub(crate) fn summary(&self) -> Summary {
@@ -376,6 +388,7 @@ impl Run {
         Summary {
             interrupted: self.is_interrupted(),
             out_of_space,
+            lost: self.devices.lost(),
             ways: self.known.ways(),
             ..self.tally.summary()
         }

@@ -6,7 +6,7 @@ use ferry_io::{Cause, Dir, Errno, Error, File, Operation, protect};
 
 use crate::folder::{Folder, Role};
 use crate::place::Entry;
-use crate::report::{During as _, FailureKind, Verb};
+use crate::report::{During as _, FailureKind, Side, Verb};
 use crate::run::Run;
 
 /// Syncs a file and its name: fsync(2) of the file does not bring its entry to the disk.
@@ -65,10 +65,15 @@ pub(crate) async fn filesystems(run: &Run) {
     if !run.options.fsync || run.is_interrupted() || !run.durable.awaits_end() {
         return;
     }
+    if run.devices.lost() == Some(Side::Target) {
+        // Each of them would fail for this reason.
+        return;
+    }
     for filesystem in filesystems {
         if let Err(error) = protect(filesystem.file.sync_filesystem()).await {
             let path = filesystem.path;
-            run.fail_at(path.clone(), path, Verb::Sync.failed(error));
+            // Everything else is done: no device is asked.
+            run.report(path.clone(), path, Verb::Sync.failed(error));
         }
     }
 }

@@ -11,7 +11,7 @@ use ferry_io::{
 };
 
 use crate::place::Entry;
-use crate::report::{FailureKind, Unfinished, Verb};
+use crate::report::{FailureKind, Side, Unfinished, Verb};
 use crate::run::Run;
 use crate::staging;
 use crate::through;
@@ -106,6 +106,10 @@ fn report(run: &Run, entry: Entry<'_>, left: IoResult<bool>, why: &FailureKind) 
         Err(error) => Some(error),
     };
     run.tally.unfinished.add(1);
+    // The report that the device fails says enough.
+    if error.is_some_and(|error| run.devices.explains(&error, &[Side::Target])) {
+        return;
+    }
     run.observer.unfinished(&Unfinished {
         source: entry.source_path(),
         target: entry.target_path(),

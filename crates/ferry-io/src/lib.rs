@@ -40,6 +40,7 @@ mod file;
 pub mod flow;
 #[cfg(fuzzing)]
 pub mod fuzzing;
+mod health;
 mod inbox;
 mod jobs;
 mod line;
@@ -97,6 +98,7 @@ pub use error::{Cause, Error, Operation, Result, SetupError};
 pub use event::{Tracing, name_fiber};
 pub use facts::Facts;
 pub use fibers::Fibers;
+pub use health::Health;
 pub use jobs::Jobs;
 pub use loaded::{Content, Loaded};
 pub use many::{Rest, Stored, TransferMany, TransferPlan, Transferred};

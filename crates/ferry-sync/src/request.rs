@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ferry_copy::{FailureKind, Gate, Observer, Progress};
+use ferry_copy::{FailureKind, Gate, Observer, Progress, Side};
 use ferry_io::{Cause, Errno, SetupError};
 
 use crate::decide::Comparison;
@@ -120,6 +120,8 @@ pub struct Totals {
     pub interrupted: bool,
     /// Set if a full filesystem ended it.
     pub out_of_space: bool,
+    /// Set if the device of this side ended it, because it fails or is gone.
+    pub lost: Option<Side>,
     /// Number of entries that were to be deleted and the limit that they exceed: none was deleted.
     pub too_many: Option<(u64, u64)>,
     /// Number of entries that were not removed for good, because something else had failed.
@@ -131,6 +133,12 @@ pub struct Totals {
 }
 
 impl Totals {
+    /// Returns true if the run ended before everything was tried.
+    #[must_use]
+    pub fn is_cut_short(&self) -> bool {
+        self.interrupted || self.out_of_space || self.lost.is_some()
+    }
+
     /// Adds what an earlier attempt has done.
     pub fn add(&mut self, earlier: &Self) {
         self.done.add(&earlier.done);

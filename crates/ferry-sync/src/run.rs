@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ferry_copy::{Copier, Resume, Settings, Start};
+use ferry_copy::{Copier, Devices, Resume, Settings, Start};
 use ferry_io::{Dir, Io};
 
 use crate::decide::Comparison;
@@ -33,8 +33,10 @@ pub fn run(request: &Request, to: Use, surroundings: &Surroundings<'_>) -> Resul
     let (totals, io) = ferry_io::run(surroundings.io, async |io: Io| {
         // Without handlers a signal kills the process.
         io.stop_on_signals().ok();
-        let done = within(&io, request.acting.time_limit, sync(&io, request, to, surroundings)).await;
-        unless_stopped(&io, done)
+        let devices = Arc::new(Devices::new(io.clone()));
+        let sync = sync((&io, &devices), request, to, surroundings);
+        let done = within(&io, request.acting.time_limit, sync).await;
+        unless_stopped(&io, &devices, done)
     })?;
     totals.map(|totals| Totals { io, ..totals })
 }
@@ -61,7 +63,7 @@ async fn open(io: &Io, request: &Request) -> Result<Roots, Refused> {
 }
 
 async fn sync(
-    io: &Io,
+    (io, devices): (&Io, &Arc<Devices>),
     request: &Request,
     to: Use,
     surroundings: &Surroundings<'_>,
@@ -90,10 +92,12 @@ async fn sync(
         once: Once::default(),
         list: request.list.clone(),
         gate: surroundings.gate.clone(),
+        devices: Arc::clone(devices),
         trash,
         source_path: request.source.clone(),
         target_path: request.target.clone(),
     };
+    devices.watch(&roots.source, roots.target.as_ref());
     let opened = |kind| Refused::of(&request.source, &kind);
     let observer = &*surroundings.observer;
     let sides = (roots.source.clone(), roots.target.clone());
@@ -110,16 +114,16 @@ async fn sync(
         Use::Show => {
             let mut sink = Printer::new(surroundings.tell);
             let planned = planning.run(&mut sink).await.map_err(Refused::Aside)?;
-            Ok(Totals { done: sink.done, ..planned.totals(io) })
+            Ok(Totals { done: sink.done, ..planned.totals(io, devices) })
         }
         Use::Record(file) => {
             let versions = roots.versions(&request.target).await?;
             let mut sink =
                 Recorder::begin(file, request, versions, surroundings.tell).map_err(Refused::PlanFile)?;
             let planned = planning.run(&mut sink).await.map_err(Refused::PlanFile)?;
-            let totals = planned.totals(io);
+            let totals = planned.totals(io, devices);
             // A plan that lacks something has no last line, so that it is not applied.
-            let is_whole = totals.too_many.is_none() && !totals.interrupted;
+            let is_whole = totals.too_many.is_none() && !totals.is_cut_short();
             let done = sink.end(is_whole).map_err(Refused::PlanFile)?;
             Ok(Totals { done, ..totals })
         }
@@ -130,7 +134,7 @@ async fn sync(
             };
             let atomic = request.keeps_newer || request.comparison == Comparison::Size;
             let acting = &request.acting;
-            let stage = Stage { io, roots: &roots, acting, atomic, resume, surroundings };
+            let stage = Stage { io, devices, roots: &roots, acting, atomic, resume, surroundings };
             let paths = (request.source.clone(), request.target.clone());
             stage.perform(paths, whole_trees, async |sink| planning.run(sink).await).await
         }
@@ -153,11 +157,13 @@ struct Ended {
 }
 
 impl Ended {
-    fn totals(self, io: &Io) -> Totals {
+    fn totals(self, io: &Io, devices: &Devices) -> Totals {
+        let lost = devices.lost();
         Totals {
             failed: self.found.failed,
             too_many: self.too_many,
-            interrupted: io.is_stopped(),
+            interrupted: io.is_stopped() && lost.is_none(),
+            lost,
             ..Totals::default()
         }
     }
@@ -195,6 +201,7 @@ impl Planning<'_> {
 /// What actions are performed with.
 struct Stage<'a> {
     io: &'a Io,
+    devices: &'a Arc<Devices>,
     roots: &'a Roots,
     acting: &'a Acting,
     /// Set if a file gets its name only when it is complete: one that a kill leaves incomplete would count as newer, or as
@@ -218,7 +225,8 @@ impl Stage<'_> {
         let (resume, gate) = (Some(self.resume), gate.clone());
         let digest = manifest.as_ref().map(|manifest| manifest.algorithm());
         let atomic = self.atomic;
-        let settings = Settings { in_place, fsync, verify, atomic, resume, digest, bandwidth, gate };
+        let devices = Some(Arc::clone(self.devices));
+        let settings = Settings { in_place, fsync, verify, atomic, resume, digest, bandwidth, gate, devices };
         let observer = match manifest {
             Some(manifest) => {
                 let (inner, manifest) = (Arc::clone(observer), Arc::clone(manifest));
@@ -265,6 +273,7 @@ impl Stage<'_> {
             bytes: summary.bytes(),
             interrupted: summary.interrupted,
             out_of_space: summary.out_of_space,
+            lost: summary.lost,
             too_many,
             spared,
             trash,
@@ -288,12 +297,15 @@ pub fn apply(plan: &File, acting: &Acting, surroundings: &Surroundings<'_>) -> R
     let (source, target) = (header.source.0, header.target.0);
     let (totals, io) = ferry_io::run(surroundings.io, async |io: Io| {
         io.stop_on_signals().ok();
+        let devices = Arc::new(Devices::new(io.clone()));
         let applied = async {
             let mut roots = Roots::open(&io, &source, &target).await?;
             roots.refuse_others(header.source_root, header.target_root, &target).await?;
             roots.make_target(&target).await?;
+            devices.watch(&roots.source, roots.target.as_ref());
             let (atomic, resume) = (false, Resume::Identity);
-            let stage = Stage { io: &io, roots: &roots, acting, atomic, resume, surroundings };
+            let (io, devices, roots) = (&io, &devices, &roots);
+            let stage = Stage { io, devices, roots, acting, atomic, resume, surroundings };
             stage
                 .perform((source.clone(), target.clone()), false, async |sink| {
                     outlet::pass_on(&mut reader, sink).await.map(|()| Ended::default())
@@ -301,7 +313,7 @@ pub fn apply(plan: &File, acting: &Acting, surroundings: &Surroundings<'_>) -> R
                 .await
         };
         let done = within(&io, acting.time_limit, applied).await;
-        unless_stopped(&io, done)
+        unless_stopped(&io, &devices, done)
     })?;
     totals.map(|totals| Totals { io, ..totals })
 }
@@ -330,10 +342,17 @@ async fn within<T>(io: &Io, limit: Option<Duration>, run: impl Future<Output = T
     }
 }
 
-/// Returns the result of a run; of one that was interrupted while it began, only that.
-pub(crate) fn unless_stopped(io: &Io, result: Result<Totals, Refused>) -> Result<Totals, Refused> {
+/// Returns the result of a run; of one that was stopped while it began, only that.
+pub(crate) fn unless_stopped(
+    io: &Io,
+    devices: &Devices,
+    result: Result<Totals, Refused>,
+) -> Result<Totals, Refused> {
     match result {
-        Err(_) if io.is_stopped() => Ok(Totals { interrupted: true, ..Totals::default() }),
+        Err(_) if io.is_stopped() => {
+            let lost = devices.lost();
+            Ok(Totals { interrupted: lost.is_none(), lost, ..Totals::default() })
+        }
         result => result,
     }
 }

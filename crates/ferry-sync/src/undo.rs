@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ferry_copy::{Copier, FailureKind, Pair, Settings, Start};
+use ferry_copy::{Copier, Devices, FailureKind, Pair, Settings, Start};
 use ferry_io::{FileKind, Io, Name, Paths};
 
 use crate::perform::{Done, Missing, Trash, Way, is_trash, remove_if_empty};
@@ -35,7 +35,9 @@ pub fn target_of(trash: &Path) -> Option<PathBuf> {
 pub fn undo(trash: &Path, target: &Path, surroundings: &Surroundings<'_>) -> Result<Totals, Refused> {
     let (totals, io) = ferry_io::run(surroundings.io, async |io: Io| {
         io.stop_on_signals().ok();
-        unless_stopped(&io, restore(&io, trash, target, surroundings).await)
+        let devices = Arc::new(Devices::new(io.clone()));
+        let restored = restore(&io, trash, target, (surroundings, &devices)).await;
+        unless_stopped(&io, &devices, restored)
     })?;
     totals.map(|totals| Totals { io, ..totals })
 }
@@ -44,7 +46,7 @@ async fn restore(
     io: &Io,
     trash_path: &Path,
     target_path: &Path,
-    surroundings: &Surroundings<'_>,
+    (surroundings, devices): (&Surroundings<'_>, &Arc<Devices>),
 ) -> Result<Totals, Refused> {
     let paths = Paths::new();
     let open = |path: &Path| {
@@ -63,10 +65,11 @@ async fn restore(
         trash.parent().await.map_err(|error| Refused::Open { path: whole.clone(), cause: error.cause })?;
     let place = place_of_trash(io, &target, target_path, whole.parent()).await?;
     let Surroundings { progress, observer, tell, gate, .. } = surroundings;
-    let settings = Settings { gate: gate.clone(), ..Settings::default() };
+    devices.watch(&trash, Some(&target));
+    let settings = Settings { gate: gate.clone(), devices: Some(Arc::clone(devices)), ..Settings::default() };
     let copier = Copier::new(io.clone(), settings, Arc::clone(progress), Arc::clone(observer));
     let everything = Choices::of_everything(io, trash_path.to_owned(), target_path.to_owned());
-    let choices = Choices { gate: gate.clone(), ..everything };
+    let choices = Choices { gate: gate.clone(), devices: Arc::clone(devices), ..everything };
     let opened = |kind| Refused::of(trash_path, &kind);
     let mut walk = Walk::new(io, choices, &**observer, (trash.clone(), None)).await.map_err(opened)?;
     let start = Start {
@@ -95,6 +98,7 @@ async fn restore(
         failed: failed + summary.failed,
         interrupted: summary.interrupted,
         out_of_space: summary.out_of_space,
+        lost: summary.lost,
         trash: displaced,
         ..Totals::default()
     })

@@ -529,6 +529,9 @@ impl<'a> Walk<'a> {
     }
 
     fn report(&mut self, failure: &Failure) {
+        if !self.choices.devices.lets_report(&failure.kind) {
+            return;
+        }
         self.found.failed += 1;
         let is_of_hash = matches!(failure.kind, FailureKind::Io { verb: Verb::Hash, .. });
         self.found.unhashed += u64::from(is_of_hash);

@@ -47,6 +47,7 @@ use crate::layout::wrapped;
 use crate::manifest::{self, Collected, Wanted};
 use crate::output::{Output, columns, describe};
 use crate::progress::census::{self, Census, Stays};
+use crate::progress::ending::Cause;
 use crate::progress::{All, Counts, Indicator, When};
 use crate::quote::quote;
 use crate::signals;
@@ -123,7 +124,7 @@ pub(crate) fn run(program: &'static str, request: Request) -> Result<ExitCode, C
         explain(output, messages, known.as_deref(), &summary);
     }
     let reached = shown.unwrap_or_else(|| counts(&counters, None, false));
-    let unwritten = manifest::end(manifest, !(summary.interrupted || summary.out_of_space));
+    let unwritten = manifest::end(manifest, !summary.is_cut_short());
     let (summary, shown) = (&summary, shown.is_some());
     let end =
         End { program, output, messages, events, summary, reached, unwritten, stats, shown, several, way_on };
@@ -322,8 +323,8 @@ impl End<'_> {
         // As `cp`, print no unrequested summary.
         if self.shown || self.stats.is_some() || self.summary.interrupted && self.program != "cp" {
             self.output.error(&stats::closing(self.summary, &self.reached, self.way_on, columns));
-        } else if self.summary.out_of_space && self.several {
-            self.error("stopped early: the target's space or quota is used up");
+        } else if let Some(line) = stats::cause(self.summary).and_then(Cause::line).filter(|_| self.several) {
+            self.error(line);
         }
         match self.stats {
             Some(StatsFormat::Text) => self.output.error(&stats::text(self.summary, columns)),
@@ -341,8 +342,8 @@ impl End<'_> {
                 .for_each(|warning| self.error(warning));
         }
         let is_refused = self.messages.is_refused();
-        let mut failed =
-            failures.count() > 0 || self.summary.failed > 0 || self.summary.out_of_space || is_refused;
+        let is_ended = self.summary.out_of_space || self.summary.lost.is_some();
+        let mut failed = failures.count() > 0 || self.summary.failed > 0 || is_ended || is_refused;
         if let Some(error) = failures.write_error() {
             self.error(&format!("the file of failures is incomplete: {}", describe(error)));
             failed = true;

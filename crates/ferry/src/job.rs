@@ -65,7 +65,7 @@ pub fn copy(item: Item, options: &ferry_copy::Options, host: Host) -> Result<Sum
     let summary = ferry_copy::run_from(paths, vec![item], options, &io, progress, observer);
     drop(ticker);
     let summary = summary.map_err(|error| error.to_string())?;
-    let has_failed = summary.failed > 0 || summary.out_of_space;
+    let has_failed = summary.failed > 0 || summary.out_of_space || summary.lost.is_some();
     let ended = cp::events::end(&events, &summary, summary.failed, has_failed);
     ended.map_err(|error| cannot_write(&error))?;
     Ok(summary)
@@ -130,7 +130,8 @@ fn with_events(
         // Without a signal it would count as the end of the time limit.
         totals.io.signal.get_or_insert(signal_hook::consts::SIGINT);
     }
-    let has_failed = totals.failed > 0 || totals.out_of_space || totals.too_many.is_some();
+    let has_failed =
+        totals.failed > 0 || totals.lost.is_some() || totals.out_of_space || totals.too_many.is_some();
     sync::events::end(&events, &totals, None, has_failed).map_err(|error| cannot_write(&error))?;
     Ok(totals)
 }

@@ -111,7 +111,7 @@ pub(crate) fn run_noting(request: &Request, note: impl FnOnce(&Totals)) -> Resul
     drop(ticker);
     let (totals, closing) = done.map_err(refuse)?;
     note(&totals);
-    let unwritten = manifest::end(manifest, !(totals.interrupted || totals.out_of_space));
+    let unwritten = manifest::end(manifest, !totals.is_cut_short());
     // Files that are overwritten in place are neither removed nor kept.
     let is_counted = !request.acting.in_place;
     let left = reached.bytes.saturating_sub(totals.bytes) * u64::from(is_counted);
@@ -208,7 +208,7 @@ fn repeat(
     loop {
         let (mut totals, closing) = perform(&acting)?;
         totals.add(&earlier);
-        let has_ended = totals.interrupted || totals.out_of_space || totals.too_many.is_some();
+        let has_ended = totals.is_cut_short() || totals.too_many.is_some();
         let may_pass = passing.may_pass(attempt == 0);
         let pause = passing::pause_after(attempt);
         if let Some(limit) = request.acting.time_limit {
@@ -279,7 +279,7 @@ pub(crate) fn make_equal(
     let plan = CompleteFile::create(path).map_err(|error| cannot("create", path, &error))?;
     let file = plan.file().map_err(|error| cannot("write", path, &error))?;
     let totals = run(Use::Record(file));
-    if let Ok(Totals { too_many: None, interrupted: false, .. }) = &totals {
+    if totals.as_ref().is_ok_and(|totals| totals.too_many.is_none() && !totals.is_cut_short()) {
         plan.keep().map_err(|error| cannot("create", path, &error))?;
     }
     Ok(totals)
@@ -322,8 +322,8 @@ fn end(
 ) -> ExitCode {
     let program = MANUAL.name;
     let error = |text: &str| output.error(&format!("{program}: {text}"));
-    if totals.out_of_space && closing.changes.is_none() {
-        error("stopped early: the target's space or quota is used up");
+    if let Some(line) = cause(totals).and_then(Cause::line).filter(|_| closing.changes.is_none()) {
+        error(line);
     }
     if let Some((found, limit)) = totals.too_many {
         error(&format!(
@@ -346,7 +346,8 @@ fn end(
     }
     print_trash(totals, output);
     messages.failures().repeat(program, output);
-    let mut failed = totals.failed > 0 || totals.out_of_space || totals.too_many.is_some();
+    let mut failed =
+        totals.failed > 0 || totals.out_of_space || totals.lost.is_some() || totals.too_many.is_some();
     failed |= messages.failures().count() > 0;
     if let Some(unwritten) = unwritten {
         error(unwritten);
@@ -384,16 +385,22 @@ fn restored(totals: &Totals) -> String {
     format!("restored {}", counted(totals.done.created, "entry", "entries"))
 }
 
+/// Returns why a run ended early.
+fn cause(totals: &Totals) -> Option<Cause> {
+    match (totals.lost, totals.out_of_space, totals.interrupted) {
+        (Some(side), _, _) => Some(Cause::Device(side)),
+        (None, true, _) => Some(Cause::Space),
+        // Without a signal it was the time limit.
+        (None, false, true) if totals.io.signal.is_none() => Some(Cause::TimeLimit),
+        (None, false, true) => Some(Cause::Signal),
+        (None, false, false) => None,
+    }
+}
+
 /// Adds to a closing line how the run ended; if it was stopped, with the last figures of progress, the fate of incomplete
 /// files, and that the same command continues.
 fn ended(totals: &Totals, (reached, incomplete): (&Counts, Incomplete), mut line: String) -> String {
-    let cause = match (totals.out_of_space, totals.interrupted) {
-        (true, _) => Some(Cause::Space),
-        // Without a signal it was the time limit.
-        (false, true) if totals.io.signal.is_none() => Some(Cause::TimeLimit),
-        (false, true) => Some(Cause::Signal),
-        (false, false) => None,
-    };
+    let cause = cause(totals);
     if totals.failed > 0 {
         line += &format!(", {} failed", count(totals.failed));
     }

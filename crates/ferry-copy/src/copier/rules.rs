@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use ferry_io::{Io, Name};
 
 use super::{Copier, Pair};
+use crate::devices::Devices;
 use crate::entry::{self, Listed, Outcome};
 use crate::options::{Dereference, Existing, Options};
 use crate::place::Entry;
@@ -22,7 +23,8 @@ impl Copier {
         observer: Arc<dyn Observer>,
     ) -> Self {
         let by_rules = options.existing != Existing::Refuse;
-        Self { by_rules, ..Self::build(io, (options, None), progress, observer) }
+        let shared = (options, None, Arc::new(Devices::new(io.clone())));
+        Self { by_rules, ..Self::build(io, shared, progress, observer) }
     }
 
     /// Copies an entry that is no folder by cp's rules for its target, as the walk does.

@@ -67,6 +67,7 @@ impl Tally {
             unfinished: self.unfinished.get(),
             interrupted: false,
             out_of_space: false,
+            lost: None,
             wall: Duration::ZERO,
             ways: Vec::new(),
             io: ferry_io::Stats::default(),

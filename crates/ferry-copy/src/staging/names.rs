@@ -22,7 +22,7 @@ const DIGITS: usize = 32;
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 /// Returns a hidden name for this folder that this process has not used before.
-pub(super) fn next_hidden_name(folder: u64) -> Name {
+pub(crate) fn next_hidden_name(folder: u64) -> Name {
     hidden_name(folder, std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
 }
 

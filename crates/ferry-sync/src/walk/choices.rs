@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ferry_copy::{Algorithm, Gate};
+use ferry_copy::{Algorithm, Devices, Gate};
 use ferry_io::{Io, Semaphore, Time};
 
 use super::once::Once;
@@ -37,6 +37,8 @@ pub(crate) struct Choices {
     pub(crate) list: Option<Arc<List>>,
     /// Holds the walk back while others wait for I/O.
     pub(crate) gate: Option<Arc<Gate>>,
+    /// Asked after errors of a device: one that fails or is gone ends the run.
+    pub(crate) devices: Arc<Devices>,
 }
 
 impl Choices {
@@ -75,6 +77,7 @@ impl Choices {
             once: Once::default(),
             list,
             gate: None,
+            devices: Arc::new(Devices::new(io.clone())),
         }
     }
 }

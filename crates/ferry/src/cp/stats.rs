@@ -62,11 +62,12 @@ pub(crate) fn closing(summary: &Summary, reached: &Counts, way_on: Option<&str>,
 }
 
 /// Returns why a copy ended early.
-fn cause(summary: &Summary) -> Option<Cause> {
-    match (summary.out_of_space, summary.interrupted) {
-        (true, _) => Some(Cause::Space),
-        (false, true) => Some(Cause::Signal),
-        (false, false) => None,
+pub(crate) fn cause(summary: &Summary) -> Option<Cause> {
+    match (summary.lost, summary.out_of_space, summary.interrupted) {
+        (Some(side), _, _) => Some(Cause::Device(side)),
+        (None, true, _) => Some(Cause::Space),
+        (None, false, true) => Some(Cause::Signal),
+        (None, false, false) => None,
     }
 }
 

@@ -1,5 +1,7 @@
 //! The end of the line about a run that was stopped: the fate of its files, and how to go on.
 
+use ferry_copy::Side;
+
 use crate::units::bytes;
 
 #[cfg(test)]
@@ -11,6 +13,8 @@ pub(crate) enum Cause {
     Signal,
     TimeLimit,
     Space,
+    /// The device of this side fails or is gone.
+    Device(Side),
 }
 
 impl Cause {
@@ -20,6 +24,22 @@ impl Cause {
             Self::Signal => "interrupted after",
             Self::TimeLimit => "stopped by --time-limit after",
             Self::Space => "stopped early, because the target's space or quota is used up, after",
+            Self::Device(Side::Source) => {
+                "stopped early, because the source's device fails or is gone, after"
+            }
+            Self::Device(Side::Target) => {
+                "stopped early, because the target's device fails or is gone, after"
+            }
+        }
+    }
+
+    /// Formats the line without figures; `None` for an interruption, whose reason the user knows.
+    pub(crate) fn line(self) -> Option<&'static str> {
+        match self {
+            Self::Signal | Self::TimeLimit => None,
+            Self::Space => Some("stopped early: the target's space or quota is used up"),
+            Self::Device(Side::Source) => Some("stopped early: the source's device fails or is gone"),
+            Self::Device(Side::Target) => Some("stopped early: the target's device fails or is gone"),
         }
     }
 }
@@ -54,5 +74,6 @@ pub(crate) fn way_on(cause: Cause, with: Option<&str>) -> String {
     match cause {
         Cause::Signal | Cause::TimeLimit => format!("{with}the same command continues"),
         Cause::Space => format!("once there is space, {with}the same command continues"),
+        Cause::Device(_) => format!("once the device is back, {with}the same command continues"),
     }
 }

@@ -174,7 +174,9 @@ fn a_target_that_becomes_read_only() {
                 let is_told = output.stderr.windows(name.len()).any(|at| at == name.as_bytes());
                 let above = name.rsplit_once('/').map_or("", |(above, _)| above);
                 let is_above_told = told(&output).1.contains(&format!("'../out/target/{above}'"));
-                assert!(is_whole || is_told || is_above_told, "{name}: {}", told(&output).1);
+                // The run has ended early, so that not each path is reported; none is incomplete under its name.
+                let is_missing = found.is_err();
+                assert!(is_whole || is_missing || is_told || is_above_told, "{name}: {}", told(&output).1);
             }
             assert!(shell(memory.path(), "umount out").status.success());
         });

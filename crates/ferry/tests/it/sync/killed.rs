@@ -44,7 +44,7 @@ fn trees() -> (Tree, Tree) {
 }
 
 /// Bytes of all files beneath a folder, by path.
-fn contents(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+pub(super) fn contents(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut folders = vec![root.to_owned()];
     while let Some(folder) = folders.pop() {

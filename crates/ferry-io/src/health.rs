@@ -1,0 +1,266 @@
+//! Requests that tell a device that fails as a whole, or is gone, from one with a bad sector.
+//!
+//! The call that fails first returns EIO in both cases, so the device itself is asked. The page cache must not answer for it:
+//! reads go past the cache, and a written block is synced. These are plain calls on the caller's thread, as long as the device
+//! takes for them.
+
+use std::collections::VecDeque;
+use std::ffi::CStr;
+
+use rustix::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::buffers::Block;
+use crate::confine::open_flags;
+use crate::descriptor::{Descriptor, Dir};
+use crate::direct::map_blocks;
+use crate::name::Name;
+use crate::sys::call;
+
+/// Bytes that are read of a file, or written. Smaller files may be stored with their metadata.
+const BYTES: usize = 4096;
+/// Most folders that are listed to find files, and most entries of each.
+const FOLDERS: usize = 16;
+const ENTRIES: usize = 256;
+/// Most files that are read in vain.
+const FILES: usize = 8;
+/// Fewest failures that prove something: a single one may be a bad sector.
+const FEWEST: usize = 2;
+
+/// Errors of a device that is gone or fails, and of a filesystem that has shut down because of it.
+const FAILURES: [Errno; 6] =
+    [Errno::IO, Errno::NXIO, Errno::NODEV, Errno::NOTCONN, Errno::SHUTDOWN, Errno::NOMEDIUM];
+
+/// Health of a filesystem's device, as trial requests have found it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Health {
+    /// A request has succeeded.
+    Works,
+    /// Requests have failed, the last one with this error, and none has succeeded.
+    Fails(Errno),
+    /// There was nothing to request: no file to read, or no permission.
+    Unknown,
+}
+
+impl Health {
+    /// Returns true for errors that are a reason to ask the device.
+    ///
+    /// ```
+    /// use ferry_io::{Errno, Health};
+    ///
+    /// assert!(Health::is_in_doubt(Errno::IO) && !Health::is_in_doubt(Errno::NOENT));
+    /// ```
+    #[must_use]
+    pub fn is_in_doubt(errno: Errno) -> bool {
+        FAILURES.contains(&errno)
+    }
+}
+
+impl Dir {
+    /// Reads up to 8 files in this folder and beneath it past the page cache (O_DIRECT), until one can be read, and finds out
+    /// if the device still works. In a simulation each device works.
+    ///
+    /// ```
+    /// use ferry_io::{Dir, Health, Options, Paths, run};
+    ///
+    /// let folder = tempfile::tempdir()?;
+    /// std::fs::write(folder.path().join("file"), [1; 8192])?;
+    /// let (health, _) = run(&Options::default(), async |io| {
+    ///     let folder: Dir = io.folder(&Paths::new(), folder.path())?;
+    ///     Ok::<_, ferry_io::Error>(folder.read_health())
+    /// })?;
+    /// assert!(!matches!(health?, Health::Fails(_)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn read_health(&self) -> Health {
+        match &*self.fd {
+            Descriptor::Real(handle) => read(handle.fd()),
+            Descriptor::Sim(_) => Health::Works,
+        }
+    }
+
+    /// Writes a file without a name (O_TMPFILE) on this folder's filesystem, syncs it, and finds out if the device still works.
+    /// Where such files are unsupported, it has a name until it is removed, which `hidden` returns for the folder's inode
+    /// number. With `is_writable`, EROFS counts as a failure: the filesystem has become read-only. In a simulation each device
+    /// works.
+    ///
+    /// ```
+    /// use ferry_io::{Dir, Health, Name, Options, Paths, run};
+    ///
+    /// let folder = tempfile::tempdir()?;
+    /// let hidden = |inode| Name::new(format!(".hidden-{inode}").as_bytes()).expect("a name");
+    /// let (health, _) = run(&Options::default(), async |io| {
+    ///     let folder: Dir = io.folder(&Paths::new(), folder.path())?;
+    ///     Ok::<_, ferry_io::Error>(folder.write_health(hidden, !folder.is_read_only()))
+    /// })?;
+    /// assert_eq!(health?, Health::Works);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn write_health(&self, hidden: impl FnOnce(u64) -> Name, is_writable: bool) -> Health {
+        let Descriptor::Real(handle) = &*self.fd else { return Health::Works };
+        match write(handle.fd(), hidden) {
+            Ok(()) => Health::Works,
+            Err(errno) if Health::is_in_doubt(errno) => Health::Fails(errno),
+            Err(Errno::ROFS) if is_writable => Health::Fails(Errno::ROFS),
+            Err(_) => Health::Unknown,
+        }
+    }
+
+    /// Returns true if its filesystem is mounted read-only, or has become read-only (statfs(2)).
+    #[must_use]
+    pub fn is_read_only(&self) -> bool {
+        match &*self.fd {
+            Descriptor::Real(handle) => {
+                let found = call(|| rustix::fs::fstatvfs(handle.fd()));
+                found.is_ok_and(|found| found.f_flag.contains(rustix::fs::StatVfsMountFlags::RDONLY))
+            }
+            Descriptor::Sim(_) => false,
+        }
+    }
+}
+
+/// A search for files that can be read, the upper folders first.
+struct Search {
+    /// Device of the root: nothing on another one is read.
+    device: u64,
+    block: Block,
+    /// Folders that are to be listed.
+    folders: VecDeque<OwnedFd>,
+    /// Number of folders found.
+    found: usize,
+    failures: usize,
+    last: Option<Errno>,
+}
+
+/// Reads files beneath a folder.
+fn read(root: BorrowedFd<'_>) -> Health {
+    match Search::at(root).map(|mut search| search.perform()) {
+        Ok(health) => health,
+        Err(errno) if Health::is_in_doubt(errno) => Health::Fails(errno),
+        Err(_) => Health::Unknown,
+    }
+}
+
+impl Search {
+    fn at(root: BorrowedFd<'_>) -> Result<Self, Errno> {
+        let block = map_blocks(1, BYTES).ok().and_then(|mut blocks| blocks.pop()).ok_or(Errno::NOMEM)?;
+        let device = call(|| rustix::fs::fstat(root))?.st_dev;
+        let folders = VecDeque::from([open_folder(root, c".")?]);
+        Ok(Self { device, block, folders, found: 1, failures: 0, last: None })
+    }
+
+    fn perform(&mut self) -> Health {
+        let mut is_root = true;
+        while let Some(folder) = self.folders.pop_front().filter(|_| self.failures < FILES) {
+            match self.read_files(&folder) {
+                Ok(true) => return Health::Works,
+                Ok(false) => {}
+                // Without its root, nothing of the tree can be reached.
+                Err(errno) if is_root && Health::is_in_doubt(errno) => return Health::Fails(errno),
+                Err(errno) => self.fail(errno),
+            }
+            is_root = false;
+        }
+        match self.last {
+            Some(errno) if self.failures >= FEWEST => Health::Fails(errno),
+            Some(_) | None => Health::Unknown,
+        }
+    }
+
+    /// Reads files of a folder until one can be read, which returns true, and notes its folders.
+    fn read_files(&mut self, folder: &OwnedFd) -> Result<bool, Errno> {
+        for entry in rustix::fs::Dir::read_from(folder)?.take(ENTRIES) {
+            let entry = entry?;
+            let name = entry.file_name();
+            match entry.file_type() {
+                FileType::RegularFile => match self.read_file(folder.as_fd(), name) {
+                    // A bad sector is an answer of the device, too.
+                    Ok(true) | Err(Errno::NODATA) => return Ok(true),
+                    Ok(false) => {}
+                    Err(errno) => self.fail(errno),
+                },
+                FileType::Directory if self.found < FOLDERS && name != c"." && name != c".." => {
+                    match open_folder(folder.as_fd(), name) {
+                        Ok(below) if self.is_here(&below) => self.folders.push_back(below),
+                        Ok(_) => {}
+                        Err(errno) => self.fail(errno),
+                    }
+                    self.found += 1;
+                }
+                FileType::Directory
+                | FileType::Symlink
+                | FileType::Fifo
+                | FileType::Socket
+                | FileType::CharacterDevice
+                | FileType::BlockDevice
+                | FileType::Unknown => {}
+            }
+            if self.failures >= FILES {
+                break;
+            }
+        }
+        Ok(false)
+    }
+
+    /// Reads the beginning of a file from the device. Returns false if it is not there, but in metadata or a hole.
+    fn read_file(&mut self, folder: BorrowedFd<'_>, name: &CStr) -> Result<bool, Errno> {
+        let flags = OFlags::RDONLY | OFlags::DIRECT | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let flags = open_flags(flags, false);
+        let file = call(|| rustix::fs::openat(folder, name, flags, Mode::empty()))?;
+        let stat = call(|| rustix::fs::fstat(&file))?;
+        let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+        let stored = u64::try_from(stat.st_blocks).unwrap_or(0) * 512;
+        let size = u64::try_from(stat.st_size).unwrap_or(0);
+        if !is_file || stat.st_dev != self.device || size < BYTES as u64 || stored < size {
+            return Ok(false);
+        }
+        call(|| rustix::io::pread(&file, self.block.as_mut_capacity(), 0)).map(|_| true)
+    }
+
+    fn is_here(&self, folder: &OwnedFd) -> bool {
+        call(|| rustix::fs::fstat(folder)).is_ok_and(|stat| stat.st_dev == self.device)
+    }
+
+    fn fail(&mut self, errno: Errno) {
+        if Health::is_in_doubt(errno) {
+            self.failures += 1;
+            self.last = Some(errno);
+        }
+    }
+}
+
+fn open_folder(folder: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    call(|| rustix::fs::openat(folder, name, open_flags(flags, false), Mode::empty()))
+}
+
+/// Writes a file that is removed again, and syncs it.
+fn write(folder: BorrowedFd<'_>, hidden: impl FnOnce(u64) -> Name) -> Result<(), Errno> {
+    let mode = Mode::RUSR | Mode::WUSR;
+    let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+    let unnamed = call(|| rustix::fs::openat(folder, c".", flags | OFlags::TMPFILE, mode));
+    match unnamed {
+        Ok(file) => return write_file(&file),
+        // As they are returned where unnamed files are unsupported (open(2)).
+        Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT | Errno::INVAL) => {}
+        Err(errno) => return Err(errno),
+    }
+    let hidden = hidden(call(|| rustix::fs::fstat(folder))?.st_ino);
+    let flags = open_flags(flags | OFlags::CREATE | OFlags::EXCL, false);
+    let file = call(|| rustix::fs::openat(folder, hidden.as_c_str(), flags, mode))?;
+    let written = write_file(&file);
+    // One that can't be removed is cleared away by the next run.
+    call(|| rustix::fs::unlinkat(folder, hidden.as_c_str(), AtFlags::empty())).ok();
+    written
+}
+
+fn write_file(file: &OwnedFd) -> Result<(), Errno> {
+    call(|| rustix::io::pwrite(file, &[1; BYTES], 0))?;
+    call(|| rustix::fs::fsync(file))
+}
+
+#[cfg(test)]
+mod tests;

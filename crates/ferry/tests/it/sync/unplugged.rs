@@ -1,0 +1,189 @@
+//! A device that is unplugged during a run, on either side: the run ends by itself, and the same command continues when the
+//! device is back.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use ferry_tree::fill::{SplitMix64, derive};
+use ferry_tree::{Node, Tree, make};
+
+use super::device::Device;
+use super::killed::contents;
+use super::{said, seeds, sync};
+use crate::random::filesystem;
+use crate::scene::{FERRY, skip};
+
+const FILES: u64 = 400;
+const RATE: &str = "--bwlimit=30M";
+const LASTS_MS: u64 = 1_000;
+/// Most lines of a run that ends early: the first failure, the end of the run, and where the trash is.
+const LINES: usize = 3;
+
+/// Returns the source and an older target. Each fifth file is only in the source, and each tenth only in the target.
+fn trees() -> (Tree, Tree) {
+    let (mut source, mut target) = (Tree::new(), Tree::new());
+    for index in 0..FILES {
+        let name = format!("{}/{index}", index % 13);
+        let size = 1 + index * 7919 % 150_000;
+        if index % 10 != 9 {
+            source.insert(name.as_bytes(), Node::seeded(size, 2_000 + index).mtime(2_000, 2));
+        }
+        if index % 5 != 0 {
+            target.insert(name.as_bytes(), Node::seeded(size, 1_000 + index).mtime(1_000, 1));
+        }
+    }
+    (source, target)
+}
+
+struct Round<'a> {
+    device: &'a Device,
+    place: &'a Path,
+    source: PathBuf,
+    target: PathBuf,
+    is_source: bool,
+    seed: u64,
+}
+
+impl Round<'_> {
+    /// Runs until the device is unplugged, and waits for the end of the run. Returns its output.
+    fn run(&self, words: &[&str]) -> Output {
+        let after = SplitMix64::new(derive(self.seed, 17)).below(LASTS_MS);
+        let backend = ["--backend=uring", "--backend=posix"][usize::try_from(self.seed % 2).unwrap()];
+        let mut command = Command::new("timeout");
+        command
+            .args(["--signal=KILL", "60", FERRY])
+            .args(words)
+            .args([RATE, backend])
+            .args([&self.source, &self.target]);
+        // Otherwise the kernel may write nothing to the device before the run has ended.
+        let is_durable = !self.is_source && self.seed % 4 < 2;
+        command.args(is_durable.then_some("--fsync"));
+        let run =
+            command.current_dir(self.place).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(after));
+        self.device.cut();
+        let output = run.wait_with_output().unwrap();
+        let (seed, text) = (self.seed, said(&output));
+        // The last line is wrapped. What a copy overwrites is reported as incomplete, as after an interruption.
+        let is_begun =
+            |line: &&str| !line.starts_with(' ') && !line.contains(" is incomplete; it has the oldest time");
+        let lines = text.lines().filter(is_begun).count();
+        match output.status.code() {
+            // What is lost was in the page cache only.
+            Some(0) => {}
+            // Nothing was begun, or everything was done but the last step of `--fsync`.
+            Some(1) if text.contains(": cannot open '") || text.contains(": error syncing '") => {
+                let is_short = text.lines().filter(is_begun).count() <= LINES;
+                assert!(is_short, "FERRY_SEED={seed}: {text}");
+            }
+            Some(1) => {
+                let side = if self.is_source { "source" } else { "target" };
+                let is_told = ["early: the", "early, because the"]
+                    .iter()
+                    .any(|start| text.contains(&format!("stopped {start} {side}'s device fails or is gone")));
+                assert!(is_told && lines <= LINES, "FERRY_SEED={seed}: {text}");
+            }
+            code => panic!("FERRY_SEED={seed}: {code:?}: {text}"),
+        }
+        output
+    }
+
+    fn assert_continued(&self) {
+        self.device.restore();
+        let output =
+            sync(self.place, &["--delete", self.source.to_str().unwrap(), self.target.to_str().unwrap()]);
+        assert_eq!(output.status.code(), Some(0), "FERRY_SEED={}: {}", self.seed, said(&output));
+        let mut found = contents(&self.target);
+        found.retain(|path, _| !path.starts_with(".ferry-trash"));
+        assert!(found == contents(&self.source), "FERRY_SEED={}: {}", self.seed, said(&output));
+    }
+}
+
+/// Runs rounds with the source or the target on a device that is unplugged.
+fn check(test: &str, (kind, words): (&str, &[&str]), count: u64, is_source: bool) {
+    filesystem::within(test, "tmpfs", |memory| {
+        let place = memory.path();
+        let device = match Device::new(place) {
+            Ok(device) => device,
+            Err(why) => {
+                skip::<()>(&why);
+                return;
+            }
+        };
+        let (new, old) = trees();
+        let (mut rounds, mut failed) = (0, 0);
+        for seed in seeds(count) {
+            device.make(kind);
+            let here = place.join(seed.to_string());
+            fs::create_dir(&here).unwrap();
+            let [source, target] = match is_source {
+                true => [device.path().join("source"), here.join("target")],
+                false => [here.join("source"), device.path().join("target")],
+            };
+            make::make(&new, &source).unwrap();
+            make::make(&old, &target).unwrap();
+            Command::new("sync").arg("-f").arg(device.path()).status().unwrap();
+            // Nothing of the device is in memory.
+            device.restore();
+            let (wanted, older) = (contents(&source), contents(&target));
+            device.restore();
+            let round = Round { device: &device, place: &here, source, target, is_source, seed };
+            let output = round.run(words);
+            rounds += 1;
+            failed += u64::from(output.status.code() == Some(1));
+            if is_source && words == SYNC {
+                // The target is complete; what SOURCE has is not deleted because it could not be read.
+                let found = contents(&round.target);
+                for (path, old) in older.iter().filter(|(path, _)| wanted.contains_key(*path)) {
+                    let here = found.get(path);
+                    let is_whole = here == Some(old) || here == wanted.get(path);
+                    assert!(is_whole, "FERRY_SEED={seed}: {}\n{}", path.display(), said(&output));
+                }
+            }
+            round.assert_continued();
+            ferry_tree::remove::remove(&here).unwrap();
+        }
+        assert!(failed > 0, "no run has failed");
+        eprintln!("SEEDS: rounds={rounds} ended_early={failed}");
+    });
+}
+
+const SYNC: &[&str] = &["sync", "--delete"];
+const COPY: &[&str] = &["cp", "-aT"];
+
+#[test]
+fn a_target_on_ext4_is_unplugged() {
+    check("sync::unplugged::a_target_on_ext4_is_unplugged", ("ext4", SYNC), 6, false);
+}
+
+#[test]
+fn a_target_on_xfs_is_unplugged() {
+    check("sync::unplugged::a_target_on_xfs_is_unplugged", ("xfs", SYNC), 6, false);
+}
+
+#[test]
+fn a_target_on_btrfs_is_unplugged() {
+    check("sync::unplugged::a_target_on_btrfs_is_unplugged", ("btrfs", SYNC), 4, false);
+}
+
+#[test]
+fn a_source_on_ext4_is_unplugged() {
+    check("sync::unplugged::a_source_on_ext4_is_unplugged", ("ext4", SYNC), 6, true);
+}
+
+#[test]
+fn a_source_on_xfs_is_unplugged() {
+    check("sync::unplugged::a_source_on_xfs_is_unplugged", ("xfs", SYNC), 6, true);
+}
+
+#[test]
+fn the_source_of_a_copy_is_unplugged() {
+    check("sync::unplugged::the_source_of_a_copy_is_unplugged", ("ext4", COPY), 4, true);
+}
+
+#[test]
+fn the_target_of_a_copy_is_unplugged() {
+    check("sync::unplugged::the_target_of_a_copy_is_unplugged", ("ext4", COPY), 4, false);
+}
