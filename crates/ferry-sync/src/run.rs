@@ -98,10 +98,9 @@ async fn sync(
         target_path: request.target.clone(),
     };
     devices.watch(&roots.source, roots.target.as_ref());
-    let opened = |kind| Refused::of(&request.source, &kind);
-    let observer = &*surroundings.observer;
-    let sides = (roots.source.clone(), roots.target.clone());
-    let mut walk = Walk::new(io, choices, observer, sides).await.map_err(opened)?;
+    let (observer, sides) = (&*surroundings.observer, (roots.source.clone(), roots.target.clone()));
+    let mut walk =
+        Walk::new(io, choices, observer, sides).await.map_err(|kind| Refused::of(&request.source, &kind))?;
     walk.explain_to(surroundings.explain);
     walk.count_in(Arc::clone(&surroundings.progress));
     walk.note_in(surroundings.manifest.clone());
