@@ -1,20 +1,23 @@
 //! Devices of both sides that fail or are gone while a run uses them.
 //!
 //! An unplugged device fails each request, so each entry in flight and each later one would be reported. A bad sector costs
-//! one file, and the run goes on. The first error is the same, so the device is asked when it comes: SOURCE by reads past the
-//! page cache, TARGET by a small file that is synced (`health.rs` of ferry-io). If it answers, the failure belongs to its path.
-//! Otherwise the run is stopped, and later failures for this reason are not reported.
+//! one file, and the run goes on. Both begin with the same error, so both devices are asked after it: SOURCE by reads past the
+//! page cache, TARGET by a small file that is synced (`health.rs` of ferry-io). If each answers, or can't be asked, the failure
+//! belongs to its path. Otherwise the run is stopped, and later failures for this reason are not reported. A device that has
+//! answered is not asked again for a second.
 //!
-//! Limits: what is mounted within a tree is not asked about. A device that is slow to fail holds up one worker for each error.
+//! Limits: what is mounted within a tree is not asked about. Nor can a source be asked that has no file of 4 KiB or more, or
+//! whose filesystem has no direct I/O. A device that is slow to fail holds up all workers that have met an error.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock};
+use std::time::{Duration, Instant};
 
 use ferry_io::{Cause, Dir, Errno, Error, Health, Io};
 
 use crate::mutex::lock;
-use crate::report::{FailureKind, Side, Verb};
+use crate::report::{FailureKind, Side};
 use crate::staging::names::next_hidden_name;
 
 /// The devices of both sides of a run.
@@ -28,7 +31,12 @@ pub struct Devices {
     is_reported: AtomicBool,
 }
 
+/// Time for which the answer of a device holds.
+const HOLDS: Duration = Duration::from_secs(1);
+
 struct Roots {
+    /// Time of the last answer of the source's and of the target's device.
+    answered: [Option<Instant>; 2],
     source: Dir,
     target: Option<Dir>,
     /// Set if the target could be written to when the run began.
@@ -51,9 +59,12 @@ impl Devices {
 
     /// Names the folders whose devices are asked after an error.
     pub fn watch(&self, source: &Dir, target: Option<&Dir>) {
-        let is_writable = target.is_some_and(|target| !target.is_read_only());
+        let mut roots = lock(&self.roots);
+        // What was writable once, and is not any more, has become so during the run.
+        let was_writable = roots.as_ref().is_some_and(|roots| roots.is_writable);
+        let is_writable = was_writable || target.is_some_and(|target| !target.is_read_only());
         let (source, target) = (source.clone(), target.cloned());
-        *lock(&self.roots) = Some(Roots { source, target, is_writable });
+        *roots = Some(Roots { answered: [None; 2], source, target, is_writable });
     }
 
     /// Returns the side whose device has stopped the run.
@@ -67,22 +78,26 @@ impl Devices {
     #[must_use]
     pub fn lets_report(&self, kind: &FailureKind) -> bool {
         let Some(error) = kind.error() else { return true };
-        !self.explains(error, sides_of(kind)) || !self.is_reported.swap(true, Ordering::SeqCst)
+        !self.explains(error) || !self.is_reported.swap(true, Ordering::SeqCst)
     }
 
-    /// Returns true if a device that fails or is gone is the reason for an error on one of these sides, and stops the run.
-    pub(crate) fn explains(&self, error: &Error, sides: &[Side]) -> bool {
+    /// Returns true if a device that fails or is gone is the reason for an error, and stops the run.
+    pub(crate) fn explains(&self, error: &Error) -> bool {
         let Cause::Errno(errno) = error.cause else { return false };
-        let is_read_only = errno == Errno::ROFS && sides.contains(&Side::Target);
-        if !is_read_only && !Health::is_in_doubt(errno) {
+        if errno != Errno::ROFS && !Health::is_in_doubt(errno) {
             return false;
         }
-        // Others wait: theirs may have the same reason.
-        let roots = lock(&self.roots);
+        // Other workers wait: their errors may have the same cause.
+        let mut roots = lock(&self.roots);
         if self.lost().is_some() {
             return true;
         }
-        let Some(roots) = &*roots else { return false };
+        if self.io.is_stopped() {
+            return false;
+        }
+        let Some(roots) = &mut *roots else { return false };
+        // Both: folders of both sides are opened again in many steps. Only a target becomes read-only.
+        let sides = if errno == Errno::ROFS { &[Side::Target][..] } else { &[Side::Source, Side::Target] };
         let Some(&side) = sides.iter().find(|side| roots.fails(**side)) else { return false };
         self.lost.get_or_init(|| side);
         self.io.stop();
@@ -92,50 +107,19 @@ impl Devices {
 
 impl Roots {
     /// Asks a device. Returns true if it fails or is gone.
-    fn fails(&self, side: Side) -> bool {
+    fn fails(&mut self, side: Side) -> bool {
+        let answered = &mut self.answered[usize::from(side == Side::Target)];
+        if answered.is_some_and(|at| at.elapsed() < HOLDS) {
+            return false;
+        }
         let health = match (side, &self.target) {
             (Side::Source, _) => self.source.read_health(),
             (Side::Target, Some(target)) => target.write_health(next_hidden_name, self.is_writable),
             (Side::Target, None) => Health::Unknown,
         };
+        if health == Health::Works {
+            *answered = Some(Instant::now());
+        }
         matches!(health, Health::Fails(_))
-    }
-}
-
-/// Returns the sides on which a step may have failed.
-fn sides_of(kind: &FailureKind) -> &'static [Side] {
-    let FailureKind::Io { verb, .. } = kind else { return &[Side::Target] };
-    match verb {
-        Verb::Stat
-        | Verb::StatWay
-        | Verb::Open
-        | Verb::Read
-        | Verb::ReadDirectory
-        | Verb::ReadLink
-        | Verb::ListXattr => &[Side::Source],
-        // The kernel reads and writes in one call (Write, Clone); folders of both sides are opened again (OpenDirectory).
-        Verb::OpenDirectory | Verb::Write | Verb::Clone => &[Side::Source, Side::Target],
-        Verb::StatTarget
-        | Verb::CreateFile
-        | Verb::CreateDirectory
-        | Verb::CreateWay
-        | Verb::CreateSymlink
-        | Verb::CreateLink
-        | Verb::CreateFifo
-        | Verb::CreateSpecial
-        | Verb::Close
-        | Verb::SetOwner
-        | Verb::SetMode
-        | Verb::SetAcl
-        | Verb::SetTimes
-        | Verb::SetXattr
-        | Verb::Remove
-        | Verb::BackUp
-        | Verb::TakeBack
-        | Verb::Restore
-        | Verb::Sync
-        | Verb::ReadTarget
-        | Verb::Hash
-        | Verb::ReadTargetDirectory => &[Side::Target],
     }
 }

@@ -108,6 +108,18 @@ pub(crate) struct Folder {
 pub(crate) struct Lent {
     pub(crate) source: Option<u32>,
     pub(crate) target: Option<u32>,
+    /// Set once the mode was looked at.
+    source_is_asked: bool,
+    target_is_asked: bool,
+}
+
+impl Lent {
+    /// Returns the sides whose modes are to be looked at: those that were not asked before, of the source only if it is
+    /// wanted.
+    pub(crate) fn ask(&mut self, and_source: bool) -> (bool, bool) {
+        let asks_source = and_source && !std::mem::replace(&mut self.source_is_asked, true);
+        (asks_source, !std::mem::replace(&mut self.target_is_asked, true))
+    }
 }
 
 /// Role of a folder in the walk.

@@ -223,6 +223,6 @@ impl Options {
 pub struct Takes {
     /// Entries that the source lacks.
     pub deletes: bool,
-    /// Excluded entries, too, which the source may have.
+    /// Also excluded entries, even if the source has them.
     pub excluded: bool,
 }

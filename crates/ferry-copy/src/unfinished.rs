@@ -107,7 +107,7 @@ fn report(run: &Run, entry: Entry<'_>, left: IoResult<bool>, why: &FailureKind) 
     };
     run.tally.unfinished.add(1);
     // The report that the device fails says enough.
-    if error.is_some_and(|error| run.devices.explains(&error, &[Side::Target])) {
+    if error.is_some_and(|error| run.devices.explains(&error)) {
         return;
     }
     run.observer.unfinished(&Unfinished {

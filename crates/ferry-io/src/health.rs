@@ -4,8 +4,7 @@
 //! reads go past the cache, and a written block is synced. These are plain calls on the caller's thread, as long as the device
 //! takes for them.
 
-use std::collections::VecDeque;
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 
 use rustix::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
@@ -23,7 +22,9 @@ const BYTES: usize = 4096;
 /// Most folders that are listed to find files, and most entries of each.
 const FOLDERS: usize = 16;
 const ENTRIES: usize = 256;
-/// Most files that are read in vain.
+/// Most files that are opened.
+const TRIED: usize = 32;
+/// Most failures, then the search ends.
 const FILES: usize = 8;
 /// Fewest failures that prove something: a single one may be a bad sector.
 const FEWEST: usize = 2;
@@ -58,8 +59,8 @@ impl Health {
 }
 
 impl Dir {
-    /// Reads up to 8 files in this folder and beneath it past the page cache (O_DIRECT), until one can be read, and finds out
-    /// if the device still works. In a simulation each device works.
+    /// Reads up to 32 files in this folder and beneath it past the page cache (O_DIRECT), until one can be read or 8 can't, and
+    /// finds out if the device still works. In a simulation each device works.
     ///
     /// ```
     /// use ferry_io::{Dir, Health, Options, Paths, run};
@@ -82,8 +83,8 @@ impl Dir {
     }
 
     /// Writes a file without a name (O_TMPFILE) on this folder's filesystem, syncs it, and finds out if the device still works.
-    /// Where such files are unsupported, it has a name until it is removed, which `hidden` returns for the folder's inode
-    /// number. With `is_writable`, EROFS counts as a failure: the filesystem has become read-only. In a simulation each device
+    /// Where such files are unsupported, it has the name that `hidden` returns for the folder's inode number, until it is
+    /// removed. With `is_writable`, EROFS counts as a failure: the filesystem has become read-only. In a simulation each device
     /// works.
     ///
     /// ```
@@ -127,10 +128,10 @@ struct Search {
     /// Device of the root: nothing on another one is read.
     device: u64,
     block: Block,
-    /// Folders that are to be listed.
-    folders: VecDeque<OwnedFd>,
-    /// Number of folders found.
-    found: usize,
+    /// Folders that were listed, and those that are to be.
+    folders: Vec<OwnedFd>,
+    /// Files found: the folder's position, and the name.
+    files: Vec<(usize, CString)>,
     failures: usize,
     last: Option<Errno>,
 }
@@ -145,24 +146,29 @@ fn read(root: BorrowedFd<'_>) -> Health {
 }
 
 impl Search {
+    /// Fails if the root can't be opened.
     fn at(root: BorrowedFd<'_>) -> Result<Self, Errno> {
         let block = map_blocks(1, BYTES).ok().and_then(|mut blocks| blocks.pop()).ok_or(Errno::NOMEM)?;
         let device = call(|| rustix::fs::fstat(root))?.st_dev;
-        let folders = VecDeque::from([open_folder(root, c".")?]);
-        Ok(Self { device, block, folders, found: 1, failures: 0, last: None })
+        let folders = vec![open_folder(root, c".")?];
+        Ok(Self { device, block, folders, files: Vec::new(), failures: 0, last: None })
     }
 
     fn perform(&mut self) -> Health {
-        let mut is_root = true;
-        while let Some(folder) = self.folders.pop_front().filter(|_| self.failures < FILES) {
-            match self.read_files(&folder) {
-                Ok(true) => return Health::Works,
-                Ok(false) => {}
-                // Without its root, nothing of the tree can be reached.
-                Err(errno) if is_root && Health::is_in_doubt(errno) => return Health::Fails(errno),
+        let mut at = 0;
+        while at < self.folders.len() {
+            match self.list(at) {
+                Ok(()) => {}
+                // Nothing of the tree can be reached.
+                Err(errno) if at == 0 && self.files.is_empty() && Health::is_in_doubt(errno) => {
+                    return Health::Fails(errno);
+                }
                 Err(errno) => self.fail(errno),
             }
-            is_root = false;
+            at += 1;
+        }
+        if self.one_is_read() {
+            return Health::Works;
         }
         match self.last {
             Some(errno) if self.failures >= FEWEST => Health::Fails(errno),
@@ -170,25 +176,19 @@ impl Search {
         }
     }
 
-    /// Reads files of a folder until one can be read, which returns true, and notes its folders.
-    fn read_files(&mut self, folder: &OwnedFd) -> Result<bool, Errno> {
-        for entry in rustix::fs::Dir::read_from(folder)?.take(ENTRIES) {
+    /// Lists a folder, and notes its files and folders.
+    fn list(&mut self, at: usize) -> Result<(), Errno> {
+        for entry in rustix::fs::Dir::read_from(&self.folders[at])?.take(ENTRIES) {
             let entry = entry?;
             let name = entry.file_name();
             match entry.file_type() {
-                FileType::RegularFile => match self.read_file(folder.as_fd(), name) {
-                    // A bad sector is an answer of the device, too.
-                    Ok(true) | Err(Errno::NODATA) => return Ok(true),
-                    Ok(false) => {}
-                    Err(errno) => self.fail(errno),
-                },
-                FileType::Directory if self.found < FOLDERS && name != c"." && name != c".." => {
-                    match open_folder(folder.as_fd(), name) {
-                        Ok(below) if self.is_here(&below) => self.folders.push_back(below),
+                FileType::RegularFile => self.files.push((at, name.to_owned())),
+                FileType::Directory if self.folders.len() < FOLDERS && name != c"." && name != c".." => {
+                    match open_folder(self.folders[at].as_fd(), name) {
+                        Ok(below) if self.is_here(&below) => self.folders.push(below),
                         Ok(_) => {}
                         Err(errno) => self.fail(errno),
                     }
-                    self.found += 1;
                 }
                 FileType::Directory
                 | FileType::Symlink
@@ -198,18 +198,38 @@ impl Search {
                 | FileType::BlockDevice
                 | FileType::Unknown => {}
             }
+        }
+        Ok(())
+    }
+
+    /// Reads files until one can be read, which returns true, or too many can't. They are spread over all that were found:
+    /// neighbours share bad blocks of inodes or data.
+    fn one_is_read(&mut self) -> bool {
+        let files = std::mem::take(&mut self.files);
+        for (at, name) in files.iter().step_by(files.len().div_ceil(TRIED).max(1)) {
             if self.failures >= FILES {
                 break;
             }
+            let folder = self.folders[*at].as_fd();
+            match self.read_file(folder, name) {
+                // A bad sector is an answer of the device, too.
+                Ok(true) | Err(Errno::NODATA) => return true,
+                Ok(false) => {}
+                Err(errno) => self.fail(errno),
+            }
         }
-        Ok(false)
+        false
     }
 
     /// Reads the beginning of a file from the device. Returns false if it is not there, but in metadata or a hole.
     fn read_file(&mut self, folder: BorrowedFd<'_>, name: &CStr) -> Result<bool, Errno> {
         let flags = OFlags::RDONLY | OFlags::DIRECT | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let flags = open_flags(flags, false);
-        let file = call(|| rustix::fs::openat(folder, name, flags, Mode::empty()))?;
+        let open = |flags| call(|| rustix::fs::openat(folder, name, open_flags(flags, false), Mode::empty()));
+        // Another user's file can't be opened so.
+        let file = open(flags | OFlags::NOATIME).or_else(|errno| match errno {
+            Errno::PERM => open(flags),
+            errno => Err(errno),
+        })?;
         let stat = call(|| rustix::fs::fstat(&file))?;
         let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
         let stored = u64::try_from(stat.st_blocks).unwrap_or(0) * 512;
@@ -244,7 +264,7 @@ fn write(folder: BorrowedFd<'_>, hidden: impl FnOnce(u64) -> Name) -> Result<(),
     let unnamed = call(|| rustix::fs::openat(folder, c".", flags | OFlags::TMPFILE, mode));
     match unnamed {
         Ok(file) => return write_file(&file),
-        // As they are returned where unnamed files are unsupported (open(2)).
+        // Errors where unnamed files are unsupported (open(2)).
         Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT | Errno::INVAL) => {}
         Err(errno) => return Err(errno),
     }
@@ -252,7 +272,7 @@ fn write(folder: BorrowedFd<'_>, hidden: impl FnOnce(u64) -> Name) -> Result<(),
     let flags = open_flags(flags | OFlags::CREATE | OFlags::EXCL, false);
     let file = call(|| rustix::fs::openat(folder, hidden.as_c_str(), flags, mode))?;
     let written = write_file(&file);
-    // One that can't be removed is cleared away by the next run.
+    // A file that can't be removed is cleared away by the next run.
     call(|| rustix::fs::unlinkat(folder, hidden.as_c_str(), AtFlags::empty())).ok();
     written
 }

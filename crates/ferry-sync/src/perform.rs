@@ -26,7 +26,7 @@ pub(crate) use trash::{MARK, Place, Trash, is_trash, marks_trash, remove_if_empt
 pub(crate) use way::{Missing, Way, names};
 
 /// Maximum number of entries left aside by killed runs that one run sees to; the next run sees to more. Only many killed
-/// runs leave as many.
+/// runs leave so many entries.
 const MOST_ASIDES: usize = 4096;
 
 /// Numbers of actions performed.
@@ -444,6 +444,8 @@ impl Sink for Performer<'_> {
                     self.spared += batch.actions.len() as u64;
                     return Ok(());
                 }
+                // A plan that is applied does not tell where its deletions begin.
+                self.recover(Takes::default()).await;
                 self.main.leave(0).await;
                 self.remove(batch).await;
             }

@@ -10,8 +10,8 @@
 //! | another, so it is foreign | is free | gets its name back |
 //! | the same | is in use | stays aside, and is reported; goes if the run deletes |
 //!
-//! This comes after all other actions except deletions. An entry keeps its hidden name in the trash if the one that has its
-//! name may go there, too.
+//! This comes after all other actions except deletions. An entry keeps its hidden name in the trash if the entry with its name
+//! may also go to the trash.
 //!
 //! Only entries that were aside when no other run worked in the folder are seen to (`staging/clear.rs`).
 

@@ -28,7 +28,7 @@ impl Cause {
                 "stopped early, because the source's device fails or is gone, after"
             }
             Self::Device(Side::Target) => {
-                "stopped early, because the target's device fails or is gone, after"
+                "stopped early, because the target's device fails, is gone or has become read-only, after"
             }
         }
     }
@@ -39,7 +39,9 @@ impl Cause {
             Self::Signal | Self::TimeLimit => None,
             Self::Space => Some("stopped early: the target's space or quota is used up"),
             Self::Device(Side::Source) => Some("stopped early: the source's device fails or is gone"),
-            Self::Device(Side::Target) => Some("stopped early: the target's device fails or is gone"),
+            Self::Device(Side::Target) => {
+                Some("stopped early: the target's device fails, is gone or has become read-only")
+            }
         }
     }
 }

@@ -82,7 +82,7 @@ impl Round<'_> {
                 let side = if self.is_source { "source" } else { "target" };
                 let is_told = ["early: the", "early, because the"]
                     .iter()
-                    .any(|start| text.contains(&format!("stopped {start} {side}'s device fails or is gone")));
+                    .any(|start| text.contains(&format!("stopped {start} {side}'s device fails")));
                 assert!(is_told && lines <= LINES, "FERRY_SEED={seed}: {text}");
             }
             code => panic!("FERRY_SEED={seed}: {code:?}: {text}"),
