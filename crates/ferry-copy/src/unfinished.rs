@@ -11,7 +11,7 @@ use ferry_io::{
 };
 
 use crate::place::Entry;
-use crate::report::{FailureKind, Side, Unfinished, Verb};
+use crate::report::{FailureKind, Unfinished, Verb};
 use crate::run::Run;
 use crate::staging;
 use crate::through;

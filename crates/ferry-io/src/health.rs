@@ -210,8 +210,7 @@ impl Search {
             if self.failures >= FILES {
                 break;
             }
-            let folder = self.folders[*at].as_fd();
-            match self.read_file(folder, name) {
+            match read_file(self.folders[*at].as_fd(), name, self.device, &mut self.block) {
                 // A bad sector is an answer of the device, too.
                 Ok(true) | Err(Errno::NODATA) => return true,
                 Ok(false) => {}
@@ -219,25 +218,6 @@ impl Search {
             }
         }
         false
-    }
-
-    /// Reads the beginning of a file from the device. Returns false if it is not there, but in metadata or a hole.
-    fn read_file(&mut self, folder: BorrowedFd<'_>, name: &CStr) -> Result<bool, Errno> {
-        let flags = OFlags::RDONLY | OFlags::DIRECT | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let open = |flags| call(|| rustix::fs::openat(folder, name, open_flags(flags, false), Mode::empty()));
-        // Another user's file can't be opened so.
-        let file = open(flags | OFlags::NOATIME).or_else(|errno| match errno {
-            Errno::PERM => open(flags),
-            errno => Err(errno),
-        })?;
-        let stat = call(|| rustix::fs::fstat(&file))?;
-        let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
-        let stored = u64::try_from(stat.st_blocks).unwrap_or(0) * 512;
-        let size = u64::try_from(stat.st_size).unwrap_or(0);
-        if !is_file || stat.st_dev != self.device || size < BYTES as u64 || stored < size {
-            return Ok(false);
-        }
-        call(|| rustix::io::pread(&file, self.block.as_mut_capacity(), 0)).map(|_| true)
     }
 
     fn is_here(&self, folder: &OwnedFd) -> bool {
@@ -250,6 +230,25 @@ impl Search {
             self.last = Some(errno);
         }
     }
+}
+
+/// Reads the beginning of a file from the device. Returns false if it is not there, but in metadata or a hole.
+fn read_file(folder: BorrowedFd<'_>, name: &CStr, device: u64, block: &mut Block) -> Result<bool, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECT | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let open = |flags| call(|| rustix::fs::openat(folder, name, open_flags(flags, false), Mode::empty()));
+    // Another user's file can't be opened so.
+    let file = open(flags | OFlags::NOATIME).or_else(|errno| match errno {
+        Errno::PERM => open(flags),
+        errno => Err(errno),
+    })?;
+    let stat = call(|| rustix::fs::fstat(&file))?;
+    let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+    let stored = u64::try_from(stat.st_blocks).unwrap_or(0) * 512;
+    let size = u64::try_from(stat.st_size).unwrap_or(0);
+    if !is_file || stat.st_dev != device || size < BYTES as u64 || stored < size {
+        return Ok(false);
+    }
+    call(|| rustix::io::pread(&file, block.as_mut_capacity(), 0)).map(|_| true)
 }
 
 fn open_folder(folder: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
