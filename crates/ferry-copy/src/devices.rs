@@ -3,8 +3,8 @@
 //! An unplugged device fails each request, so each entry in flight and each later one would be reported. A bad sector costs
 //! one file, and the run goes on. Both begin with the same error, so both devices are asked after it: SOURCE by reads past the
 //! page cache, TARGET by a small file that is synced (`health.rs` of ferry-io). If each answers, or can't be asked, the failure
-//! belongs to its path. Otherwise the run is stopped, and later failures for this reason are not reported. A device that has
-//! answered is not asked again for a second.
+//! belongs to its path. Otherwise the run is stopped, and later failures for this reason are not reported. A device that did
+//! not fail is not asked again for a second.
 //!
 //! Limits: what is mounted within a tree is not asked about. Nor can a source be asked that has no file of 4 KiB or more, or
 //! whose filesystem has no direct I/O. A device that is slow to fail holds up all workers that have met an error.
@@ -31,11 +31,11 @@ pub struct Devices {
     is_reported: AtomicBool,
 }
 
-/// Time for which the answer of a device holds.
+/// Time for which a device is not asked again that did not fail.
 const HOLDS: Duration = Duration::from_secs(1);
 
 struct Roots {
-    /// Time of the last answer of the source's and of the target's device.
+    /// Time at which the source's and the target's device were last asked, and did not fail.
     answered: [Option<Instant>; 2],
     source: Dir,
     target: Option<Dir>,
@@ -117,9 +117,10 @@ impl Roots {
             (Side::Target, Some(target)) => target.write_health(next_hidden_name, self.is_writable),
             (Side::Target, None) => Health::Unknown,
         };
-        if health == Health::Works {
+        let fails = matches!(health, Health::Fails(_));
+        if !fails {
             *answered = Some(Instant::now());
         }
-        matches!(health, Health::Fails(_))
+        fails
     }
 }
