@@ -9,7 +9,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::faulty::shell;
-use crate::scene::is_installed;
+use crate::random::filesystem;
+use crate::scene::{is_installed, skip};
 
 /// Makes the outer filesystem, and the file that holds the device's bytes.
 const BEGIN: &str =
@@ -32,8 +33,16 @@ pub(super) struct Device {
 }
 
 impl Device {
+    /// Performs a test with a device in an empty folder in memory, or says why it can't.
+    pub(super) fn within(test: &str, perform: impl FnOnce(&Path, &Self)) {
+        filesystem::within(test, "tmpfs", |memory| match Self::new(memory.path()) {
+            Ok(device) => perform(memory.path(), &device),
+            Err(why) => drop(skip::<()>(&why)),
+        });
+    }
+
     /// Makes a device in an empty folder, or returns the reason why it can't.
-    pub(super) fn new(place: &Path) -> Result<Self, String> {
+    fn new(place: &Path) -> Result<Self, String> {
         if !is_installed("xfs_io") {
             return Err("xfs_io is not installed".to_owned());
         }

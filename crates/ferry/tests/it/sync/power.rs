@@ -18,8 +18,7 @@ use super::deletion::trashes;
 use super::device::Device;
 use super::killed::contents;
 use super::{Pair, said, seeds, sync};
-use crate::random::filesystem;
-use crate::scene::{FERRY, skip};
+use crate::scene::FERRY;
 
 const LARGE: u64 = (96 << 20) + 4321;
 const FILES: u64 = 200;
@@ -168,16 +167,8 @@ fn is_aside(found: &Contents, path: &Path, bytes: &[u8]) -> bool {
 }
 
 fn check(test: &str, kind: &str, count: u64) {
-    filesystem::within(test, "tmpfs", |memory| {
-        let place = memory.path();
-        let device = match Device::new(place) {
-            Ok(device) => device,
-            Err(why) => {
-                skip::<()>(&why);
-                return;
-            }
-        };
-        let mut scene = Scene::new(place, &device);
+    Device::within(test, |place, device| {
+        let mut scene = Scene::new(place, device);
         let (mut losses, mut empty, mut continued) = (0, 0, 0);
         for seed in seeds(count) {
             scene.pair.seed = seed;

@@ -12,8 +12,7 @@ use ferry_tree::{Node, Tree, make};
 use super::device::Device;
 use super::killed::contents;
 use super::{said, seeds, sync};
-use crate::random::filesystem;
-use crate::scene::{FERRY, skip};
+use crate::scene::FERRY;
 
 const FILES: u64 = 400;
 const RATE: &str = "--bwlimit=30M";
@@ -103,15 +102,7 @@ impl Round<'_> {
 
 /// Runs rounds with the source or the target on a device that is unplugged.
 fn check(test: &str, (kind, words): (&str, &[&str]), count: u64, is_source: bool) {
-    filesystem::within(test, "tmpfs", |memory| {
-        let place = memory.path();
-        let device = match Device::new(place) {
-            Ok(device) => device,
-            Err(why) => {
-                skip::<()>(&why);
-                return;
-            }
-        };
+    Device::within(test, |place, device| {
         let (new, old) = trees();
         let (mut rounds, mut failed) = (0, 0);
         for seed in seeds(count) {
@@ -129,7 +120,7 @@ fn check(test: &str, (kind, words): (&str, &[&str]), count: u64, is_source: bool
             device.restore();
             let (wanted, older) = (contents(&source), contents(&target));
             device.restore();
-            let round = Round { device: &device, place: &here, source, target, is_source, seed };
+            let round = Round { device, place: &here, source, target, is_source, seed };
             let output = round.run(words);
             rounds += 1;
             failed += u64::from(output.status.code() == Some(1));
