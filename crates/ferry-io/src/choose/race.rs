@@ -6,22 +6,19 @@
 use super::way::Way;
 
 /// Bytes of a usual piece. Less would misjudge mappings, which cost some microseconds each.
-const PIECE: usize = 2 << 20;
+const PIECE: usize = 4 << 20;
 /// Bytes of a way's first trial in a round: it may be far slower than the leader.
 const FIRST_TRIAL: usize = 1 << 20;
 /// Bytes of a later trial.
-const TRIAL: usize = 3 << 19;
-/// Bytes of the leader's pieces while another way may be faster, or while the leader is slower than usual.
-const SHORT_PIECE: usize = 384 << 10;
+const TRIAL: usize = 2 << 20;
+/// Bytes of the leader's pieces while another way may be faster.
+const SHORT_PIECE: usize = 512 << 10;
 /// Bytes from one round, in which each way gets a piece, to the next.
 const BETWEEN_ROUNDS: u64 = 96 << 20;
-/// Bytes for which a way rests after its first loss; four times as many after each further one, unless it was as fast as the
-/// leader.
+/// Bytes for which a way rests after its first loss; four times as many after each further one.
 const REST: u64 = 64 << 20;
 /// Bytes for which a way rests whose trial was ended early.
 const LONG_REST: u64 = 512 << 20;
-/// Largest time in percent of the leader's that is kept.
-const LARGEST_HINT: u64 = 10_000;
 /// Latest samples whose median counts.
 const SAMPLES: usize = 9;
 /// Fewer bytes are no sample.
@@ -122,8 +119,6 @@ struct Arm {
     losses: u32,
     /// Bytes moved in all before it is tried again.
     rests_until: u64,
-    /// Its latest known time in percent of the leader's; 0 if unknown. The most promising way is tried first.
-    hint: u64,
     /// Set if the way is unsupported here.
     is_excluded: bool,
 }
@@ -171,8 +166,8 @@ pub(super) struct Race {
     paces: Samples,
     /// The leader's usual pace since the ways were last compared anew.
     usual: Option<u64>,
-    /// Set while that is the pace of the trial after which it took the lead.
-    is_first_pace: bool,
+    /// Pace of the way that took the lead last, at that time.
+    took_lead_at: Option<u64>,
     pending: Option<Pending>,
     /// Set while a trial is under way, on any thread.
     is_trying: bool,
@@ -195,7 +190,7 @@ impl Race {
             leader: index(first),
             paces: Samples::default(),
             usual: None,
-            is_first_pace: false,
+            took_lead_at: None,
             pending: None,
             is_trying: false,
             comparison: 0,
@@ -225,8 +220,7 @@ impl Race {
             let limit_ns = (pace.saturating_mul(bytes as u64) >> 20).saturating_mul(3) / 2;
             return Piece { limit_ns, ..piece(arm, bytes) };
         }
-        let is_short = self.is_comparing() || self.slow > 0;
-        piece(self.leader, left.min(if is_short { SHORT_PIECE } else { PIECE }))
+        piece(self.leader, left.min(if self.is_comparing() { SHORT_PIECE } else { PIECE }))
     }
 
     /// The ways that may be tried now.
@@ -242,9 +236,8 @@ impl Race {
 
     /// The way that is tried next, if one is due: one without a piece in this round, else the fastest.
     fn challenger(&self) -> Option<usize> {
-        let untried = self.due().filter(|&at| !self.arms[at].is_tried);
         let fastest = || self.due().min_by_key(|&at| self.arms[at].ratios.latest[0]);
-        untried.min_by_key(|&at| self.arms[at].hint).or_else(fastest)
+        self.due().find(|&at| !self.arms[at].is_tried).or_else(fastest)
     }
 
     /// Notes that an ordered piece moved `count` bytes.
@@ -282,14 +275,12 @@ impl Race {
             self.judge(trial, pace);
         }
         let Some(median) = self.paces.median() else { return };
-        // The first pace is that of one piece. A leader that is much slower since has slowed down: its pace is not usual.
-        let is_usual = self.usual.is_none_or(|usual| self.is_first_pace && median <= usual + usual / 7);
-        if self.paces.count == SAMPLES && is_usual {
-            (self.usual, self.is_first_pace) = (Some(median), false);
+        if self.paces.count == SAMPLES {
+            self.usual.get_or_insert(median);
         }
         let Some(usual) = self.usual else { return };
         self.slow = if pace > usual + usual / 2 { self.slow + 1 } else { 0 };
-        let is_slow = self.slow >= 2 || self.paces.count >= 3 && median > usual + usual / 10;
+        let is_slow = self.slow >= 2 || median > usual + usual / 7;
         if is_slow && self.moved - self.round_began >= BETWEEN_ROUNDS {
             self.begin_round();
         }
@@ -307,24 +298,15 @@ impl Race {
         let arm = &mut self.arms[trial.arm];
         arm.ratios.add(ratio);
         if arm.is_faster(trial.arm == self.first) {
-            let usual = self.usual;
             self.promote(trial.arm);
-            (self.usual, self.is_first_pace) = (Some(trial.pace), true);
+            let took_lead_at = self.took_lead_at.replace(trial.pace);
             // The device has changed: what was known of the resting ways is void.
-            if usual.is_some_and(|usual| trial.pace > usual + usual / 7) {
+            if took_lead_at.is_some_and(|before| trial.pace > before + before / 7) {
                 self.begin_round();
             }
         } else if was_far_slower || arm.is_slower() {
-            arm.hint = arm.ratios.median().unwrap_or(100);
-            let is_equal = arm.ratios.count >= 3 && arm.hint <= 101;
-            let rest = if was_far_slower {
-                LONG_REST
-            } else if is_equal {
-                REST
-            } else {
-                REST << (2 * arm.losses.min(4))
-            };
-            arm.losses += u32::from(!is_equal);
+            let rest = if was_far_slower { LONG_REST } else { REST << (2 * arm.losses.min(4)) };
+            arm.losses += 1;
             (arm.ratios, arm.rests_until) = (Samples::default(), moved + rest);
         }
     }
@@ -337,7 +319,6 @@ impl Race {
             // Its time in percent of the new leader's.
             let ratio = other.ratios.median().map(|ratio| ratio * 100 / won_by);
             other.losses = 0;
-            other.hint = ratio.unwrap_or((other.hint * 100 / won_by).min(LARGEST_HINT));
             other.ratios = ratio.map_or_else(Samples::default, Samples::of);
             if ratio.is_some_and(|ratio| ratio > 110) {
                 (other.ratios, other.rests_until) = (Samples::default(), self.moved + REST);
@@ -345,7 +326,6 @@ impl Race {
         }
         self.arms[arm].ratios = Samples::default();
         (self.arms[before].ratios, self.arms[before].rests_until) = (Samples::default(), 0);
-        self.arms[before].hint = (10_000 / won_by).min(LARGEST_HINT);
         self.compare_anew();
     }
 
@@ -354,15 +334,15 @@ impl Race {
         self.round_began = self.moved;
         self.compare_anew();
         for arm in &mut self.arms {
-            let Arm { bytes, took_ns, is_excluded, hint, .. } = *arm;
-            *arm = Arm { bytes, took_ns, is_excluded, hint, ..Arm::default() };
+            let Arm { bytes, took_ns, is_excluded, .. } = *arm;
+            *arm = Arm { bytes, took_ns, is_excluded, ..Arm::default() };
         }
     }
 
     /// Forgets the leader's paces. Pieces under way are not compared.
     fn compare_anew(&mut self) {
         self.comparison += 1;
-        (self.paces, self.usual, self.is_first_pace, self.slow) = (Samples::default(), None, false, 0);
+        (self.paces, self.usual, self.slow) = (Samples::default(), None, 0);
         (self.pending, self.is_trying) = (None, false);
     }
 
