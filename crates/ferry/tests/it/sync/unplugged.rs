@@ -89,14 +89,24 @@ impl Round<'_> {
         output
     }
 
+    /// Panics unless the same command ends equal, with a look at the content: without `--fsync`, bytes that the device had not
+    /// taken yet may be lost although size and time are there.
     fn assert_continued(&self) {
         self.device.restore();
-        let output =
-            sync(self.place, &["--delete", self.source.to_str().unwrap(), self.target.to_str().unwrap()]);
+        let [source, target] = [&self.source, &self.target].map(|path| path.to_str().unwrap());
+        let output = sync(self.place, &["--delete", "--checksum", source, target]);
         assert_eq!(output.status.code(), Some(0), "FERRY_SEED={}: {}", self.seed, said(&output));
         let mut found = contents(&self.target);
         found.retain(|path, _| !path.starts_with(".ferry-trash"));
-        assert!(found == contents(&self.source), "FERRY_SEED={}: {}", self.seed, said(&output));
+        let wanted = contents(&self.source);
+        let differs = |path: &&PathBuf| found.get(*path) != wanted.get(*path);
+        let differing: Vec<_> = found
+            .keys()
+            .chain(wanted.keys())
+            .filter(differs)
+            .map(|path| (path, found.get(path).map(Vec::len), wanted.get(path).map(Vec::len)))
+            .collect();
+        assert!(differing.is_empty(), "FERRY_SEED={}: {differing:?}\n{}", self.seed, said(&output));
     }
 }
 
@@ -176,5 +186,5 @@ fn the_source_of_a_copy_is_unplugged() {
 
 #[test]
 fn the_target_of_a_copy_is_unplugged() {
-    check("sync::unplugged::the_target_of_a_copy_is_unplugged", ("ext4", COPY), 4, false);
+    check("sync::unplugged::the_target_of_a_copy_is_unplugged", ("ext4", COPY), 8, false);
 }
