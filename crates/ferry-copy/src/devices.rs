@@ -60,7 +60,7 @@ impl Devices {
     /// Names the folders whose devices are asked after an error.
     pub fn watch(&self, source: &Dir, target: Option<&Dir>) {
         let mut roots = lock(&self.roots);
-        // What was writable once, and is not any more, has become so during the run.
+        // A target that was writable for an operand before has become read-only during the run.
         let was_writable = roots.as_ref().is_some_and(|roots| roots.is_writable);
         let is_writable = was_writable || target.is_some_and(|target| !target.is_read_only());
         let (source, target) = (source.clone(), target.cloned());

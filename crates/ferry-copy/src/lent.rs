@@ -2,6 +2,8 @@
 //!
 //! Root can change any folder. Other users can change the mode of their own folders, so they can change the entries, too;
 //! rsync does the same. A killed run leaves the permission. The next run gives a folder that the source has its mode.
+//!
+//! Limit: a folder of the trash that is made while its like is lent keeps the permission there.
 
 use std::sync::Arc;
 
@@ -14,6 +16,7 @@ use crate::run::Run;
 
 /// Permissions of the owner to change the entries of a folder.
 const CHANGE: u32 = 0o300;
+/// Bit of a mode by which new entries get the folder's group.
 const SET_GROUP_ID: u32 = 0o2000;
 
 /// Adds the permission to change the target of a folder, and with `and_source` also its source, if the user owns it. A

@@ -83,7 +83,7 @@ impl Dir {
     }
 
     /// Writes a file without a name (O_TMPFILE) on this folder's filesystem, syncs it, and finds out if the device still works.
-    /// Where such files are unsupported, it has the name that `hidden` returns for the folder's inode number, until it is
+    /// On filesystems without such files, the file has the name that `hidden` returns for the folder's inode number, until it is
     /// removed. With `is_writable`, EROFS counts as a failure: the filesystem has become read-only. In a simulation each device
     /// works.
     ///

@@ -201,7 +201,7 @@ impl<'a> Performer<'a> {
         };
         let Ok(trash) = trash else { return };
         if !others.is_empty() {
-            // The folder of the trash has got the folder's own mode already.
+            // After the folder of the trash is made, which gets this folder's mode.
             self.copier.lend(&pair, false).await;
         }
         pair.set_trash(trash);

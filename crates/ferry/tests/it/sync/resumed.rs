@@ -381,7 +381,7 @@ fn entries_left_aside_leave_their_places_in_the_trash_to_others() {
     }
 }
 
-/// Where deletions are called off, foreign entries that were left aside are not removed either.
+/// Foreign entries that were left aside are not removed either if deletions are called off.
 #[test]
 fn entries_left_aside_stay_where_deletions_are_called_off() {
     let memory = Filesystem::memory();

@@ -70,7 +70,7 @@ impl Round<'_> {
             |line: &&str| !line.starts_with(' ') && !line.contains(" is incomplete; it has the oldest time");
         let lines = text.lines().filter(is_begun).count();
         match output.status.code() {
-            // What is lost was in the page cache only.
+            // Lost bytes were in the page cache only.
             Some(0) => {}
             // Nothing was begun, or everything was done but the last step of `--fsync`.
             Some(1) if text.contains(": cannot open '") || text.contains(": error syncing '") => {
