@@ -22,6 +22,7 @@ mod own;
 mod ranges;
 mod recover;
 mod rules;
+mod run_mark;
 mod shown;
 mod swap;
 

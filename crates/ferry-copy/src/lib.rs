@@ -74,4 +74,4 @@ pub use report::{
     Copied, CpMeans, Explained, Failure, FailureKind, Hashed, Method, Observer, PartNote, PartState,
     Progress, Question, Side, Summary, Unfinished, Verb,
 };
-pub use staging::{Mark, is_aside, is_cleared, is_hidden};
+pub use staging::{Mark, OwnRunMark, RunMark, is_aside, is_cleared, is_hidden};

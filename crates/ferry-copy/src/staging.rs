@@ -20,6 +20,7 @@ pub(crate) mod names;
 pub(crate) mod part;
 mod rename;
 mod reopen;
+mod run_mark;
 mod undo;
 
 use ferry_io::{Cause, Dir, Errno, Error, File, Name, OpenHow, Operation, Result, Stat, protect};
@@ -38,6 +39,7 @@ use names::{is_hidden_name, is_part_name, next_hidden_name};
 pub(crate) use part::Part;
 use rename::{folder_number, rename_made};
 pub(crate) use rename::{rename, rename_into, taken};
+pub use run_mark::{OwnRunMark, RunMark};
 pub(crate) use undo::{ATTEMPTS, lacks_room, next_aside, remove_made, remove_own_hidden};
 
 /// A file without a name, or with a hidden one.
@@ -222,7 +224,10 @@ pub(crate) async fn reserve(run: &Run, entry: Entry<'_>, dir: &Dir) -> Result<Na
 /// belong to a run, and are no part of the tree.
 #[must_use]
 pub fn is_hidden(name: &Name, folder: u64) -> bool {
-    is_hidden_name(name, folder) || is_part_name(name, folder) || Mark::of(name, folder).is_some()
+    is_hidden_name(name, folder)
+        || is_part_name(name, folder)
+        || Mark::of(name, folder).is_some()
+        || RunMark::of(name, folder).is_some()
 }
 
 /// Returns true for the name of an entry that was moved aside in the folder with this inode number, and that a later run

@@ -68,6 +68,7 @@ mod run;
 #[cfg(feature = "trace")]
 pub mod sampling;
 mod scope;
+mod session;
 mod shared;
 mod signals;
 #[cfg(feature = "sim")]
@@ -113,6 +114,7 @@ pub use route::{Reason, Route};
 pub use run::{Io, can_name_open_files, does_syncfs_report, is_superuser, run, user};
 pub use rustix::io::Errno;
 pub use scope::{Scope, both, first, for_each, give_way, scope};
+pub use session::Session;
 pub use signals::is_ignored;
 pub use stats::{Decision, Stats};
 pub use sync::{Permit, Queue, Semaphore};

@@ -24,6 +24,8 @@ pub(crate) struct Rules {
     pub(crate) xattrs: bool,
     /// Modification time of targets that an interrupted run left incomplete, as that filesystem stores it.
     pub(crate) unfinished: Time,
+    /// Set if a run ended with its session: files of the target that were changed since may lack bytes.
+    pub(crate) doubted_since: Option<Time>,
 }
 
 /// What is compared of two regular files to find out whether their bytes are equal.
@@ -139,11 +141,14 @@ fn decide_file(source: &Stat, target: &Stat, rules: &Rules) -> Decision {
     if source.size != target.size {
         return Decision::Replace(Reason::Size);
     }
+    let is_doubted = rules.doubted_since.is_some_and(|since| target.changed >= since);
     match rules.comparison {
-        Comparison::Size => Decision::Equal,
+        Comparison::SizeAndTime if !rules.grain.stores(source.times.modified, found) => {
+            Decision::Replace(Reason::Time)
+        }
+        Comparison::SizeAndTime | Comparison::Size if is_doubted => Decision::CompareContent,
+        Comparison::SizeAndTime | Comparison::Size => Decision::Equal,
         Comparison::Content => Decision::CompareContent,
-        Comparison::SizeAndTime if rules.grain.stores(source.times.modified, found) => Decision::Equal,
-        Comparison::SizeAndTime => Decision::Replace(Reason::Time),
     }
 }
 

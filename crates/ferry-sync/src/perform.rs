@@ -15,7 +15,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ferry_copy::{Algorithm, Copier, Digest, FailureKind, Pair, Sides, Takes};
+use ferry_copy::{Algorithm, Copier, Digest, FailureKind, OwnRunMark, Pair, RunMark, Sides, Takes};
 use ferry_io::{Dir, FileKind, Name, Stat, for_each};
 
 use crate::decide::Reason;
@@ -88,6 +88,12 @@ pub(crate) struct Performer<'a> {
     spares: Option<bool>,
     /// Receiver of the hashes of files that stay.
     manifest: Option<Arc<Manifest>>,
+    /// The mark of this run, once it has begun to write bytes.
+    run_mark: Option<OwnRunMark>,
+    /// Set then, also if the mark can't be made.
+    has_begun: bool,
+    /// Marks of other runs that mean nothing if this run succeeds.
+    run_marks: Vec<RunMark>,
     /// Number of entries spared.
     pub(crate) spared: u64,
     pub(crate) done: Done,
@@ -122,6 +128,9 @@ impl<'a> Performer<'a> {
             walk_has_failed: false,
             spares: None,
             manifest: None,
+            run_mark: None,
+            has_begun: false,
+            run_marks: Vec::new(),
             spared: 0,
             done: Done::default(),
         }
@@ -140,6 +149,8 @@ impl<'a> Performer<'a> {
             Some(trash) => trash.finish().await,
             None => None,
         };
+        let ended = if self.copier.has_failed() { Vec::new() } else { self.run_marks };
+        self.main.unmark_run(self.run_mark, &ended).await;
         // The root gets the source's attributes last.
         self.main.finish().await;
         (self.done, trash)
@@ -421,6 +432,10 @@ impl<'a> Performer<'a> {
 }
 
 impl Sink for Performer<'_> {
+    fn note_run_marks(&mut self, marks: Vec<RunMark>) {
+        self.run_marks = marks;
+    }
+
     fn note_failures(&mut self) {
         self.walk_has_failed = true;
     }
@@ -435,6 +450,12 @@ impl Sink for Performer<'_> {
         let is_refused = |refused: &PathBuf| batch.folder.starts_with(refused);
         if self.copier.is_stopped() || self.refused.as_ref().is_some_and(is_refused) {
             return Ok(());
+        }
+        let writes =
+            |planned: &Planned| matches!(planned.action.verb, Verb::Create | Verb::Replace | Verb::Exchange);
+        if !self.has_begun && batch.actions.iter().any(writes) {
+            self.has_begun = true;
+            self.run_mark = self.main.mark_run().await;
         }
         // A pair reads the attributes that it is to keep when it is entered. So the ways are never in a folder together.
         match &batch.actions[..] {

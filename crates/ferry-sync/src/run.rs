@@ -183,6 +183,7 @@ impl Planning<'_> {
         if found.failed > found.unhashed {
             sink.note_failures();
         }
+        sink.note_run_marks(self.walk.take_run_marks());
         sink.end_changes(self.walk.takes(too_many.is_none())).await;
         if too_many.is_none() {
             self.walk.delete(sink).await?;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ferry_copy::{Digest, Takes};
+use ferry_copy::{Digest, RunMark, Takes};
 use ferry_io::{FileKind, Stat};
 
 use crate::decide::Reason;
@@ -37,6 +37,9 @@ pub(crate) trait Sink {
     /// Notes that the walk has reported failures, other than to read the target for its hashes. Called before
     /// [`Self::end_changes`].
     fn note_failures(&mut self) {}
+
+    /// Notes marks of other runs that mean nothing once this run has succeeded.
+    fn note_run_marks(&mut self, _marks: Vec<RunMark>) {}
 
     /// Notes that deletions follow, and nothing else but changes of the root.
     async fn end_changes(&mut self, _takes: Takes) {}

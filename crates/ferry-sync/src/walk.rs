@@ -21,6 +21,7 @@ mod level;
 mod listed;
 mod once;
 mod reopen;
+mod run_marks;
 mod select;
 mod settle;
 mod together;
@@ -29,7 +30,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ferry_copy::{Failure, FailureKind, Observer, Progress, Takes, Verb};
+use ferry_copy::{Failure, FailureKind, Observer, Progress, RunMark, Takes, Verb};
 use ferry_io::{Cause, Dir, Errno, Error, Io, Name, Operation};
 
 use crate::decide::Reason;
@@ -99,6 +100,8 @@ pub(crate) struct Walk<'a> {
     progress: Arc<Progress>,
     /// Receiver of the hashes of files that stay.
     manifest: Option<Arc<Manifest>>,
+    /// Marks of other runs in the target's root.
+    run_marks: Vec<RunMark>,
 }
 
 impl<'a> Walk<'a> {
@@ -108,7 +111,7 @@ impl<'a> Walk<'a> {
     /// If one of the roots can't be listed.
     pub(crate) async fn new(
         io: &'a Io,
-        choices: Choices,
+        mut choices: Choices,
         observer: &'a dyn Observer,
         roots: (Dir, Option<Dir>),
     ) -> Result<Self, FailureKind> {
@@ -117,10 +120,12 @@ impl<'a> Walk<'a> {
         let stat = source.stat().await.map_err(failed(Verb::Stat))?;
         let source = level::list(source, stat, None, Which::Source, true).await?;
         let mut listings_are_whole = source.error.is_none();
-        let mut target_listed = None;
+        let (mut target_listed, mut run_marks) = (None, Vec::new());
         if let Some(target) = target {
             let stat = target.stat().await.map_err(failed(Verb::StatTarget))?;
-            let listed = level::list(target, stat, None, Which::Target, true).await?;
+            let mut listed = level::list(target.clone(), stat, None, Which::Target, true).await?;
+            run_marks = std::mem::take(&mut listed.run_marks);
+            choices.rules.doubted_since = run_marks::doubted_since(&run_marks, &target, stat.inode).await;
             listings_are_whole &= listed.error.is_none();
             target_listed = Some(listed);
         }
@@ -144,6 +149,7 @@ impl<'a> Walk<'a> {
             explain: None,
             progress: Arc::default(),
             manifest: None,
+            run_marks,
         };
         let listed = std::iter::once(&source).chain(&target_listed);
         for error in listed.filter_map(|listed| listed.error.clone()) {

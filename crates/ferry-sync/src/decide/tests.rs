@@ -11,6 +11,7 @@ const RULES: Rules = Rules {
     grain: Grain::FINEST,
     xattrs: true,
     unfinished: OLDEST,
+    doubted_since: None,
 };
 
 fn stat(kind: FileKind, size: u64, seconds: i64) -> Stat {
@@ -44,6 +45,21 @@ fn files_are_compared_by_size_and_time() {
     assert_eq!(decide(&source, Some(&file(11, 100)), &RULES), Decision::Replace(Reason::Size));
     assert_eq!(decide(&source, Some(&file(10, 101)), &RULES), Decision::Replace(Reason::Time));
     assert_eq!(decide(&source, Some(&file(10, 99)), &RULES), Decision::Replace(Reason::Time));
+}
+
+#[test]
+fn files_changed_since_a_run_that_lost_its_session_are_compared_by_content() {
+    for comparison in [Comparison::SizeAndTime, Comparison::Size] {
+        let since = |seconds| Some(Time { seconds, nanoseconds: 7 });
+        let rules = |doubted_since| Rules { comparison, doubted_since, ..RULES };
+        let target = Stat { changed: Time { seconds: 500, nanoseconds: 7 }, ..file(10, 100) };
+        let decided = |doubted_since| decide(&file(10, 100), Some(&target), &rules(doubted_since));
+        assert_eq!(decided(None), Decision::Equal);
+        assert_eq!(decided(since(501)), Decision::Equal);
+        assert_eq!(decided(since(500)), Decision::CompareContent);
+        let other = decide(&file(11, 100), Some(&target), &rules(since(500)));
+        assert_eq!(other, Decision::Replace(Reason::Size));
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path};
 
-use ferry_copy::{Copier, Failure, FailureKind, Pair};
+use ferry_copy::{Copier, Failure, FailureKind, OwnRunMark, Pair, RunMark};
 use ferry_io::Name;
 
 /// A stack of pairs.
@@ -111,6 +111,16 @@ impl<'a> Way<'a> {
     /// Lets the user change entries of the target's root until the way is finished.
     pub(crate) async fn lend_root(&self) {
         self.copier.lend(&self.root, false).await;
+    }
+
+    /// Marks the target's root as changed by this run.
+    pub(super) async fn mark_run(&self) -> Option<OwnRunMark> {
+        self.copier.mark_run(&self.root).await
+    }
+
+    /// Removes the mark of this run, and those of others that mean nothing any more.
+    pub(super) async fn unmark_run(&self, own: Option<OwnRunMark>, ended: &[RunMark]) {
+        self.copier.unmark_run(&self.root, own, ended).await;
     }
 
     /// Finishes the pairs behind the first `shared`, the deepest first.

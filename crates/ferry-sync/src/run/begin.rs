@@ -89,6 +89,7 @@ impl Roots {
             grain: ability.grain,
             xattrs: ability.xattrs,
             unfinished: ability.unfinished,
+            doubted_since: None,
         }
     }
 

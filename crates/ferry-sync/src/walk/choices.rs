@@ -59,6 +59,7 @@ impl Choices {
             grain: Grain::FINEST,
             xattrs: false,
             unfinished: NEVER,
+            doubted_since: None,
         };
         let selector = Selector::of_everything();
         let (trash, list, digest, content_permits) = (None, None, None, content_permits(io));

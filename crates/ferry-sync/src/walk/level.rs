@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
-use ferry_copy::{FailureKind, Mark, Verb, is_aside, is_cleared, is_hidden};
+use ferry_copy::{FailureKind, Mark, RunMark, Verb, is_aside, is_cleared, is_hidden};
 use ferry_io::{Dir, Entries, Entry, Name, Stat};
 
 use super::examined::Examined;
@@ -218,6 +218,8 @@ pub(super) struct Listed {
     pub(super) has_leftovers: bool,
     /// Marks of files that killed runs have overwritten in part.
     pub(super) marks: Vec<Mark>,
+    /// Marks of killed runs, and of runs at work, in the target's root.
+    pub(super) run_marks: Vec<RunMark>,
 }
 
 impl Listed {
@@ -332,6 +334,7 @@ pub(super) async fn list(
     let sees_to_leftovers = which == Which::Target && is_cleared(&dir);
     let verb = if is_target { Verb::ReadTargetDirectory } else { Verb::ReadDirectory };
     let (has_leftovers, marks) = (Cell::new(false), RefCell::new(Vec::new()));
+    let run_marks = RefCell::new(Vec::new());
     let is_part = |entry: &Entry| {
         let is_trash = is_root && entry.name.as_bytes() == TRASH;
         let is_unfinished = is_target && is_hidden(&entry.name, stat.inode)
@@ -340,6 +343,9 @@ pub(super) async fn list(
             has_leftovers.set(true);
             let mark = Mark::of(&entry.name, stat.inode).filter(|_| marks.borrow().len() < MOST_MARKS);
             marks.borrow_mut().extend(mark);
+            let mut found = run_marks.borrow_mut();
+            let is_more = is_root && found.len() < MOST_MARKS;
+            found.extend(RunMark::of(&entry.name, stat.inode).filter(|_| is_more));
         }
         let is_mark = entry.name.as_bytes() == MARK && (is_root || which != Which::NewSource);
         !is_trash && !is_unfinished && !is_mark
@@ -376,5 +382,7 @@ pub(super) async fn list(
     }
     let names = Names::Some(sorter.finish(&TEMPORARY).map_err(spilled)?);
     let (has_leftovers, marks) = (has_leftovers.get(), marks.into_inner());
-    Ok(Listed { dir: Some(dir), stat, is_mount_root: false, names, error, is_trash, has_leftovers, marks })
+    let run_marks = run_marks.into_inner();
+    let (dir, is_mount_root) = (Some(dir), false);
+    Ok(Listed { dir, stat, is_mount_root, names, error, is_trash, has_leftovers, marks, run_marks })
 }

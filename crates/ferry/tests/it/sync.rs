@@ -22,6 +22,7 @@ mod plans;
 mod power;
 mod resumed;
 mod retries;
+mod run_mark;
 mod selection;
 mod undo;
 mod unplugged;

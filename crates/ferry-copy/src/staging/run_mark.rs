@@ -1,0 +1,150 @@
+//! Marks of runs (`ferry sync`): an empty file in the target's root, from the first change of a run to its end.
+//!
+//! The kernel writes a file's bytes after its name, size and times. After a crash of the machine, or of the device, a file may
+//! look complete and lack bytes. Filesystems with a journal, and btrfs, keep the order of names: if such a file has its name, the
+//! mark has its own. The next run compares the content of files that were changed since the mark was made (`ferry-sync`).
+//!
+//! The name of a mark has the session in which it was made ([`Session`]). After kill(2) the session goes on, and the page cache
+//! has all bytes, so nothing is compared. A run that is at work holds a lock on its mark.
+//!
+//! Limits: there is no mark if the user can't make files in the root, and none on filesystems that other hosts may write to
+//! ([`super::is_cleared`]). A crash that follows the end of a run finds no mark.
+
+use ferry_io::{Dir, File, Name, OpenHow, Session, Time, protect};
+
+use super::clear::is_cleared;
+use super::part::PRIVATE;
+
+/// Start and end of a mark's name.
+const PREFIX: &str = ".ferry-";
+const END: &str = ".run";
+/// Names that are tried; processes of several PID namespaces may have one number.
+const ATTEMPTS: u64 = 16;
+
+/// The mark of a run, as its name describes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RunMark {
+    session: Session,
+    process: u32,
+    number: u64,
+}
+
+impl RunMark {
+    /// Returns the mark that a name in the folder with this inode number stands for; `None` for other names.
+    #[must_use]
+    pub fn of(name: &Name, folder: u64) -> Option<Self> {
+        let text = std::str::from_utf8(name.as_bytes()).ok()?;
+        let rest = text.strip_prefix(&format!("{PREFIX}{folder:x}-"))?.strip_suffix(END)?;
+        let mut fields = rest.split('-');
+        let mut number = || u128::from_str_radix(fields.next()?, 16).ok();
+        let (boot, mount, process, number) = (number()?, number()?, number()?, number()?);
+        let session = Session { boot, mount: mount.try_into().ok()? };
+        let mark = Self { session, process: process.try_into().ok()?, number: number.try_into().ok()? };
+        (mark.name(folder) == *name).then_some(mark)
+    }
+
+    fn name(&self, folder: u64) -> Name {
+        let Self { session: Session { boot, mount }, process, number } = self;
+        let text = format!("{PREFIX}{folder:x}-{boot:x}-{mount:x}-{process:x}-{number:x}{END}");
+        Name::new(text.as_bytes()).unwrap_or_else(|| unreachable!("digits and letters are a name"))
+    }
+
+    /// Returns the time since which files of the folder's tree may lack bytes: that of the mark, if the session of its run is
+    /// over. A mark that can't be opened, because it is another user's, counts.
+    pub async fn doubts_since(&self, dir: &Dir, folder: u64) -> Option<Time> {
+        if dir.session() == Some(self.session) || self.lock(dir, folder).await == Some(false) {
+            return None;
+        }
+        Some(dir.stat_entry(&self.name(folder), false).await.ok()?.changed)
+    }
+
+    /// Removes the mark, unless its run is at work.
+    pub(crate) async fn remove(&self, dir: &Dir, folder: u64) {
+        if self.lock(dir, folder).await == Some(true) {
+            protect(dir.unlink(&self.name(folder))).await.ok();
+        }
+    }
+
+    /// Returns true if the mark could be locked, so its run has ended; `None` if it can't be opened.
+    async fn lock(&self, dir: &Dir, folder: u64) -> Option<bool> {
+        let file = protect(dir.open(&self.name(folder), OpenHow::read())).await.ok()?;
+        Some(file.try_lock().unwrap_or(false))
+    }
+}
+
+/// A mark of this run, which is locked.
+#[derive(Debug)]
+pub struct OwnRunMark {
+    mark: RunMark,
+    /// Holds the lock.
+    _file: File,
+}
+
+impl OwnRunMark {
+    /// Marks a folder; `None` if that is impossible.
+    pub(crate) async fn make(dir: &Dir, folder: u64) -> Option<Self> {
+        let session = dir.session().filter(|_| is_cleared(dir))?;
+        for number in 0..ATTEMPTS {
+            let mark = RunMark { session, process: std::process::id(), number };
+            match protect(dir.open(&mark.name(folder), OpenHow::create(PRIVATE))).await {
+                Ok(file) => {
+                    file.try_lock().ok();
+                    return Some(Self { mark, _file: file });
+                }
+                Err(error) if error.is(ferry_io::Errno::EXIST) => {}
+                Err(_) => return None,
+            }
+        }
+        None
+    }
+
+    /// Removes the mark.
+    pub(crate) async fn remove(self, dir: &Dir, folder: u64) {
+        protect(dir.unlink(&self.mark.name(folder))).await.ok();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MARK: RunMark =
+        RunMark { session: Session { boot: u128::MAX, mount: 0x2a }, process: 31, number: 4 };
+
+    #[test]
+    fn a_name_tells_its_mark_in_its_folder_only() {
+        let name = MARK.name(0x9c);
+        assert_eq!(name.as_bytes(), b".ferry-9c-ffffffffffffffffffffffffffffffff-2a-1f-4.run");
+        assert_eq!(RunMark::of(&name, 0x9c), Some(MARK));
+        assert_eq!(RunMark::of(&name, 0x9d), None);
+    }
+
+    #[test]
+    fn other_names_are_no_marks() {
+        for name in [
+            ".ferry-9c-1-2-3.run",
+            ".ferry-9c-1-2-3-4-5.run",
+            ".ferry-9c-1-2-3-04.run",
+            ".ferry-9c-1-2-3-4.part",
+            ".ferry-9c-1-10000000000000000-3-4.run",
+            "9c-1-2-3-4.run",
+        ] {
+            assert_eq!(RunMark::of(&Name::new(name.as_bytes()).unwrap(), 0x9c), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn sixteen_names_are_tried_for_a_mark() {
+        let place = tempfile::tempdir().unwrap();
+        let (made, _) = ferry_io::run(&ferry_io::Options::default(), async |io: ferry_io::Io| {
+            let dir = io.folder(&ferry_io::Paths::new(), place.path()).unwrap();
+            let mut made = Vec::new();
+            while let Some(mark) = OwnRunMark::make(&dir, 7).await {
+                made.push(mark);
+            }
+            made.len()
+        })
+        .unwrap();
+        assert_eq!(made, 16);
+    }
+}
