@@ -26,6 +26,8 @@ impl Copier {
         if syncs && protect(dir.sync_filesystem()).await.is_err() {
             return;
         }
+        // It may have its final mode by now, so that it is lent again.
+        protect(lent::take_back(&self.run, &root.0)).await.ok();
         lent::lend(&self.run, &root.0, false).await;
         root.touch();
         if let Some(own) = own {
