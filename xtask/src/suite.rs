@@ -67,7 +67,8 @@ fn run_tests(binaries: Vec<Binary>, scope: Scope, is_ci: bool) -> Result<(), Fai
     left_out::check(&tests)?;
     let selections =
         binaries.into_iter().zip(tests).map(|(binary, (_, tests))| Selection::new(binary, tests, scope));
-    let mut selections: Vec<Selection> = selections.filter(|selection| !selection.is_empty()).collect();
+    let mut selections: Vec<Selection> =
+        selections.flat_map(Selection::parts).filter(|selection| !selection.is_empty()).collect();
     // The longest first, so that the others run beside it.
     selections.sort_by_key(|selection| Reverse(selection.len()));
     let (alone, beside): (Vec<_>, Vec<_>) = selections.iter().partition(|selection| selection.runs_alone());

@@ -10,6 +10,7 @@ use crate::{tools, workspace};
 
 const BUILD: &str = "cargo test --workspace --no-run";
 
+#[derive(Clone)]
 pub(super) struct Binary {
     /// Crate and target: `ferry-io lib`, `ferry-io it`.
     pub(super) name: String,

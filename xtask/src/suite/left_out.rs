@@ -207,7 +207,10 @@ const ROUNDS: (&str, &str) = ("FERRY_SEEDS", "1/8");
 /// Binaries with fewer rounds in the usual suite; the rounds of the others take seconds.
 const SCALED: &[&str] = &["ferry it", "ferry-direct it"];
 
-/// A binary and the tests of it that run.
+/// Fewest tests of a part of a binary, but for the last part.
+const PART: usize = 80;
+
+/// A binary, and tests of it that run.
 pub(super) struct Selection {
     binary: Binary,
     running: Vec<String>,
@@ -238,6 +241,34 @@ impl Selection {
 
     pub(super) fn runs_alone(&self) -> bool {
         ALONE.contains(&self.binary.name.as_str())
+    }
+
+    /// Splits it into parts of about [`PART`] tests, which can run side by side. The tests of a module stay together, because they
+    /// may share a lock.
+    pub(super) fn parts(self) -> Vec<Self> {
+        if self.runs_alone() {
+            return vec![self];
+        }
+        let Self { binary, running, mut left_out, variables } = self;
+        let module = |test: &str| test.rsplit_once("::").map_or("", |(module, _)| module).to_owned();
+        let mut parts: Vec<Vec<String>> = Vec::new();
+        for test in running {
+            match parts.last_mut() {
+                Some(part)
+                    if part.len() < PART || part.last().map(|last| module(last)) == Some(module(&test)) =>
+                {
+                    part.push(test);
+                }
+                Some(_) | None => parts.push(vec![test]),
+            }
+        }
+        let part = |running| Self {
+            binary: binary.clone(),
+            running,
+            left_out: std::mem::take(&mut left_out),
+            variables: variables.clone(),
+        };
+        parts.into_iter().map(part).collect()
     }
 
     /// Returns the number of tests that run.
@@ -300,7 +331,7 @@ mod tests {
     use std::path::PathBuf;
 
     use super::super::binaries::Binary;
-    use super::{LEFT_OUT, LeftOut, Scope, Selection, stale};
+    use super::{ALONE, LEFT_OUT, LeftOut, PART, Scope, Selection, stale};
 
     #[test]
     fn tests_of_the_table_run_only_with_all() {
@@ -316,6 +347,22 @@ mod tests {
         let all = selection(Scope::All);
         assert_eq!((all.running.len(), all.left_out.len(), all.variables.len()), (2, 0, 0));
         assert_eq!(selection(Scope::Rest).running, tests()[..1]);
+    }
+
+    #[test]
+    fn parts_have_all_tests_and_keep_modules_together() {
+        let tests: Vec<String> =
+            (0..500).map(|index| format!("module_{}::test_{index}", index / 7)).collect();
+        let binary =
+            |name: &str| Binary { name: name.to_owned(), program: PathBuf::new(), folder: PathBuf::new() };
+        let split = |name| Selection::new(binary(name), tests.clone(), Scope::All).parts();
+        let parts = split("some it");
+        let running: Vec<&[String]> = parts.iter().map(|part| &part.running[..]).collect();
+        assert_eq!(running.concat(), tests);
+        assert!(running.len() > 4 && running.iter().all(|part| part.len() < PART + 7), "{}", running.len());
+        let module = |test: &String| test.split_once("::").unwrap().0.to_owned();
+        assert!(running.windows(2).all(|two| module(&two[0][two[0].len() - 1]) != module(&two[1][0])));
+        assert_eq!(split(ALONE[0]).len(), 1);
     }
 
     #[test]
