@@ -20,14 +20,19 @@ impl Copier {
         if own.is_none() && ended.is_empty() {
             return;
         }
+        // Not cancellable: a run that was interrupted leaves no mark.
+        protect(self.remove_marks(root, own, ended)).await;
+    }
+
+    async fn remove_marks(&self, root: &Pair, own: Option<OwnRunMark>, ended: &[RunMark]) {
         let (Ok(dirs), Some(facts)) = (self.run.dirs(&root.0).await, root.0.facts()) else { return };
         let (dir, folder) = (dirs.target, facts.target.1);
         let syncs = self.run.options.fsync && !self.run.is_interrupted();
-        if syncs && protect(dir.sync_filesystem()).await.is_err() {
+        if syncs && dir.sync_filesystem().await.is_err() {
             return;
         }
         // It may have its final mode by now, so that it is lent again.
-        protect(lent::take_back(&self.run, &root.0)).await.ok();
+        lent::take_back(&self.run, &root.0).await.ok();
         lent::lend(&self.run, &root.0, false).await;
         root.touch();
         if let Some(own) = own {

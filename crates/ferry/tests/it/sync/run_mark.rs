@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use ferry_tree::{Node, Tree, make};
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::device::Device;
 use super::killed::contents;
@@ -137,6 +138,29 @@ fn the_root_keeps_its_time_beside_a_mark() {
         assert!(scene.is_equal());
         assert_eq!(modified(&scene.target), modified(&place.join("source")));
     });
+}
+
+#[test]
+fn an_interrupted_run_leaves_no_mark() {
+    for words in [&[][..], &["--fsync"]] {
+        let place = tempfile::tempdir_in("/dev/shm").unwrap();
+        let scene = Scene { place: place.path(), target: place.path().join("target") };
+        let mut source = Tree::new();
+        source.insert(b"large", Node::seeded(50_000_000, 3));
+        make::make(&source, &place.path().join("source")).unwrap();
+        fs::create_dir(&scene.target).unwrap();
+        let mut command = Command::new(FERRY);
+        command.args(["sync", "--bwlimit=1M"]).args(words).arg("source").arg(&scene.target);
+        let mut run = command.current_dir(scene.place).stderr(Stdio::null()).spawn().unwrap();
+        let has_mark = |scene: &Scene<'_>| scene.hidden().iter().any(|name| name.ends_with(".run"));
+        while !has_mark(&scene) {
+            assert!(run.try_wait().unwrap().is_none(), "the run has ended");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        kill_process(Pid::from_child(&run), Signal::INT).unwrap();
+        run.wait().unwrap();
+        assert!(!has_mark(&scene), "{:?}", scene.hidden());
+    }
 }
 
 #[test]
