@@ -132,8 +132,8 @@ fn take_run(outcome: &mut Outcome, run: Result<usize, String>) {
     }
 }
 
-/// A release that is built in less than half of the time. Only in CI, which keeps no release to measure with; the package has the
-/// usual one.
+/// Settings with which a release is built in less time. Only for CI, which keeps no release to measure with, and where the package
+/// has the usual one.
 const QUICK_RELEASE: [(&str, &str); 3] = [
     ("CARGO_PROFILE_RELEASE_LTO", "off"),
     ("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16"),

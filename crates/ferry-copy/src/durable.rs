@@ -35,8 +35,9 @@ pub(crate) struct Durable {
     awaits: AtomicBool,
 }
 
+#[derive(Clone)]
 pub(crate) struct Filesystem {
-    device: u64,
+    pub(crate) device: u64,
     /// A file or folder open on it.
     pub(crate) file: File,
     /// Path at which it was met, for messages.
@@ -71,8 +72,13 @@ impl Durable {
         }
     }
 
-    pub(crate) fn take(&self) -> Vec<Filesystem> {
-        std::mem::take(&mut lock(&self.filesystems))
+    pub(crate) fn list(&self) -> Vec<Filesystem> {
+        lock(&self.filesystems).clone()
+    }
+
+    /// Forgets a filesystem whose failure was reported.
+    pub(crate) fn forget(&self, device: u64) {
+        lock(&self.filesystems).retain(|filesystem| filesystem.device != device);
     }
 }
 

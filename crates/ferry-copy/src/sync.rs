@@ -59,21 +59,24 @@ pub(crate) async fn folder(target: &Dir) -> ferry_io::Result<()> {
     }
 }
 
-/// Syncs the filesystems that the run has written to, at its end.
-pub(crate) async fn filesystems(run: &Run) {
-    let filesystems = run.durable.take();
-    if !run.options.fsync || run.is_interrupted() || !run.durable.awaits_end() {
-        return;
+/// Syncs the filesystems that the run has written to. Returns false if any of them may not be durable; a failure is reported once.
+pub(crate) async fn filesystems(run: &Run) -> bool {
+    if !run.options.fsync || !run.durable.awaits_end() {
+        return true;
     }
-    if run.devices.lost() == Some(Side::Target) {
-        // Each of them would fail for this reason.
-        return;
+    // Each would fail on a device that is lost.
+    if run.is_interrupted() || run.devices.lost() == Some(Side::Target) {
+        return false;
     }
-    for filesystem in filesystems {
+    let mut are_durable = true;
+    for filesystem in run.durable.list() {
         if let Err(error) = protect(filesystem.file.sync_filesystem()).await {
+            are_durable = false;
+            run.durable.forget(filesystem.device);
             let path = filesystem.path;
             // Everything else is done: no device is asked.
             run.report(path.clone(), path, Verb::Sync.failed(error));
         }
     }
+    are_durable
 }

@@ -420,6 +420,15 @@ impl File {
         self.fd.try_lock(true)
     }
 
+    /// Locks the file together with other runs that do so (flock(2), LOCK_SH). Returns false if [`Self::try_lock`] of another
+    /// forbids it. Closing the last clone releases it.
+    ///
+    /// # Errors
+    /// Those of flock(2), where locks are unsupported for example.
+    pub fn try_lock_shared(&self) -> Result<bool> {
+        self.fd.try_lock(false)
+    }
+
     /// Sets the owner and the group; `None` leaves one as it is.
     ///
     /// # Errors

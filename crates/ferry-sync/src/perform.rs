@@ -88,7 +88,7 @@ pub(crate) struct Performer<'a> {
     spares: Option<bool>,
     /// Receiver of the hashes of files that stay.
     manifest: Option<Arc<Manifest>>,
-    /// The mark of this run, once it has begun to write bytes.
+    /// The mark of this run, once it has made or replaced an entry.
     run_mark: Option<OwnRunMark>,
     /// Set then, also if the mark can't be made.
     has_begun: bool,

@@ -124,8 +124,9 @@ impl<'a> Walk<'a> {
         if let Some(target) = target {
             let stat = target.stat().await.map_err(failed(Verb::StatTarget))?;
             let mut listed = level::list(target.clone(), stat, None, Which::Target, true).await?;
-            run_marks = std::mem::take(&mut listed.run_marks);
-            choices.rules.doubted_since = run_marks::doubted_since(&run_marks, &target, stat.inode).await;
+            let marks = std::mem::take(&mut listed.run_marks);
+            (choices.rules.doubted_since, run_marks) =
+                run_marks::look(io, marks, (&target, stat.inode)).await;
             listings_are_whole &= listed.error.is_none();
             target_listed = Some(listed);
         }

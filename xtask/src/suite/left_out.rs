@@ -243,8 +243,8 @@ impl Selection {
         ALONE.contains(&self.binary.name.as_str())
     }
 
-    /// Splits it into parts of about [`PART`] tests, which can run side by side. The tests of a module stay together, because they
-    /// may share a lock.
+    /// Splits it into parts of about [`PART`] tests, which run in processes of their own side by side. So a lock may be shared only
+    /// by the tests of one module, which stay together.
     pub(super) fn parts(self) -> Vec<Self> {
         if self.runs_alone() {
             return vec![self];
@@ -281,7 +281,8 @@ impl Selection {
     }
 
     pub(super) fn run(&self) -> Result<Run, Failure> {
-        println!("{}: {} tests", self.binary.name, self.running.len());
+        let first = self.running.first().map_or("", String::as_str);
+        println!("{}: {} tests from {first}", self.binary.name, self.running.len());
         self.binary.run(&self.running, &self.variables)
     }
 }

@@ -14,6 +14,7 @@ use ferry_io::{Dir, Errno, FileKind, Name, Result, protect};
 use super::names::{Mark, aside_of, is_hidden_name, is_part_name, part_of};
 use super::part;
 use super::rename::rename_into;
+use super::run_mark::RunMark;
 use crate::run::Run;
 
 /// Filesystems that one kernel alone writes to, by magic number (statfs(2)): a lock there excludes every other run. In
@@ -36,6 +37,10 @@ const LOCKS_REACH: [u64; 15] = [
     0x2011_bab0,
     0x7366_746e,
 ];
+
+/// Of these, those that store no time of the last change (FAT and exFAT): after a new mount nothing tells which files a run has
+/// written.
+const WITHOUT_CHANGE_TIME: [u64; 2] = [0x4d44, 0x2011_bab0];
 
 /// Maximum number of journals without a part, of marks, and of entries that were moved aside, that are seen to in one
 /// folder at once.
@@ -76,6 +81,11 @@ pub(crate) async fn clear_leftovers(run: &Run, dir: &Dir) {
 #[must_use]
 pub fn is_cleared(dir: &Dir) -> bool {
     dir.filesystem_magic().is_some_and(|magic| LOCKS_REACH.contains(&magic))
+}
+
+/// Returns true if runs are marked on a folder's filesystem.
+pub(super) fn is_marked(dir: &Dir) -> bool {
+    is_cleared(dir) && dir.filesystem_magic().is_none_or(|magic| !WITHOUT_CHANGE_TIME.contains(&magic))
 }
 
 /// Removes the hidden names in a folder, unless a run uses them. Returns what else killed runs have left.
@@ -190,11 +200,15 @@ pub(crate) async fn clear_all(dir: &Dir, folder: u64) -> Result<()> {
     protect(unlink_where(dir, async |name| is_hidden_name(name, folder))).await
 }
 
-/// Removes all parts in a folder, unless a run fills them, and all marks.
+/// Removes all parts in a folder, unless a run fills them, and all marks, except those of runs at work.
 pub(crate) async fn clear_parts(dir: &Dir) -> Result<()> {
     let folder = dir.stat().await?.inode;
     let clears = async |name: &Name| {
-        Mark::of(name, folder).is_some() || is_part_name(name, folder) && part::is_unused(dir, name).await
+        let is_over = match RunMark::of(name, folder) {
+            Some(mark) => mark.is_over(dir, folder).await == Some(true),
+            None => Mark::of(name, folder).is_some(),
+        };
+        is_over || is_part_name(name, folder) && part::is_unused(dir, name).await
     };
     protect(unlink_where(dir, clears)).await
 }

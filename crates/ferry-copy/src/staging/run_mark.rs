@@ -2,17 +2,18 @@
 //!
 //! The kernel writes a file's bytes after its name, size and times. After a crash of the machine, or of the device, a file may
 //! look complete and lack bytes. Filesystems with a journal, and btrfs, keep the order of names: if such a file has its name, the
-//! mark has its own. The next run compares the content of files that were changed since the mark was made (`ferry-sync`).
+//! mark has its own, too. The next run compares the content of files that were changed since the mark was made (`ferry-sync`).
 //!
 //! The name of a mark has the session in which it was made ([`Session`]). After kill(2) the session goes on, and the page cache
 //! has all bytes, so nothing is compared. A run that is at work holds a lock on its mark.
 //!
-//! Limits: there is no mark if the user can't make files in the root, and none on filesystems that other hosts may write to
-//! ([`super::is_cleared`]). A crash that follows the end of a run finds no mark.
+//! Limits: there is no mark if the user can't make files in the root, none on filesystems that other hosts may write to, and none
+//! on FAT and exFAT. A crash that follows the end of a run finds no mark. Filesystems that are mounted beneath the root have
+//! sessions of their own, which no mark knows.
 
 use ferry_io::{Dir, File, Name, OpenHow, Session, Time, protect};
 
-use super::clear::is_cleared;
+use super::clear::is_marked;
 use super::part::PRIVATE;
 
 /// Start and end of a mark's name.
@@ -49,26 +50,26 @@ impl RunMark {
         Name::new(text.as_bytes()).unwrap_or_else(|| unreachable!("digits and letters are a name"))
     }
 
-    /// Returns the time since which files of the folder's tree may lack bytes: that of the mark, if the session of its run is
-    /// over. A mark that can't be opened, because it is another user's, counts.
+    /// Returns the time since which files of the folder's tree may lack bytes: the time of the mark, if its session is over.
     pub async fn doubts_since(&self, dir: &Dir, folder: u64) -> Option<Time> {
-        if dir.session() == Some(self.session) || self.lock(dir, folder).await == Some(false) {
+        if dir.session() == Some(self.session) {
             return None;
         }
-        Some(dir.stat_entry(&self.name(folder), false).await.ok()?.changed)
+        let found = dir.stat_entry(&self.name(folder), false).await.ok()?;
+        // chown(1) sets the time of the last change, touch(1) the other one.
+        Some(found.changed.min(found.times.modified))
     }
 
-    /// Removes the mark, unless its run is at work.
+    /// Returns true if the run of the mark has ended; `None` if the mark can't be opened, because it is another user's.
+    pub async fn is_over(&self, dir: &Dir, folder: u64) -> Option<bool> {
+        let file = dir.open(&self.name(folder), OpenHow::read()).await.ok()?;
+        // Shared: another run may ask at the same time.
+        Some(file.try_lock_shared().unwrap_or(true))
+    }
+
+    /// Removes the mark.
     pub(crate) async fn remove(&self, dir: &Dir, folder: u64) {
-        if self.lock(dir, folder).await == Some(true) {
-            protect(dir.unlink(&self.name(folder))).await.ok();
-        }
-    }
-
-    /// Returns true if the mark could be locked, so its run has ended; `None` if it can't be opened.
-    async fn lock(&self, dir: &Dir, folder: u64) -> Option<bool> {
-        let file = protect(dir.open(&self.name(folder), OpenHow::read())).await.ok()?;
-        Some(file.try_lock().unwrap_or(false))
+        dir.unlink(&self.name(folder)).await.ok();
     }
 }
 
@@ -83,7 +84,7 @@ pub struct OwnRunMark {
 impl OwnRunMark {
     /// Marks a folder; `None` if that is impossible.
     pub(crate) async fn make(dir: &Dir, folder: u64) -> Option<Self> {
-        let session = dir.session().filter(|_| is_cleared(dir))?;
+        let session = dir.session().filter(|_| is_marked(dir))?;
         for number in 0..ATTEMPTS {
             let mark = RunMark { session, process: std::process::id(), number };
             match protect(dir.open(&mark.name(folder), OpenHow::create(PRIVATE))).await {
@@ -100,7 +101,7 @@ impl OwnRunMark {
 
     /// Removes the mark.
     pub(crate) async fn remove(self, dir: &Dir, folder: u64) {
-        protect(dir.unlink(&self.mark.name(folder))).await.ok();
+        self.mark.remove(dir, folder).await;
     }
 }
 

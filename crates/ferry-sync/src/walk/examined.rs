@@ -212,8 +212,13 @@ impl Examiner<'_> {
                 Bytes::Changed => return Err(FailureKind::Changed),
             }
             // The rest is a matter of attributes.
-            let rest =
-                Rules { comparison: Comparison::Size, keeps_newer: false, unfinished: NEVER, ..*rules };
+            let rest = Rules {
+                comparison: Comparison::Size,
+                keeps_newer: false,
+                unfinished: NEVER,
+                doubted_since: None,
+                ..*rules
+            };
             decision = decide(source, Some(target), &rest);
         }
         let stays = matches!(decision, Decision::Equal | Decision::SetAttributes);

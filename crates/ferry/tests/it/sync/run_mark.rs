@@ -1,7 +1,7 @@
 //! The mark of a killed run: the content of its files is compared where the page cache of that run is gone, and only there.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -84,6 +84,11 @@ fn after_a_new_mount_files_of_a_killed_run_are_compared() {
     let test = "sync::run_mark::after_a_new_mount_files_of_a_killed_run_are_compared";
     Device::within(test, |place, device| {
         let scene = Scene::new(place, device);
+        let mark = scene.target.join(scene.hidden().iter().find(|name| name.ends_with(".run")).unwrap());
+        let changed =
+            |path: &Path| fs::metadata(path).map(|found| (found.ctime(), found.ctime_nsec())).unwrap();
+        assert!(changed(&scene.target.join(OLD)) < changed(&mark));
+        assert!(changed(&scene.target.join(NEW)) >= changed(&mark));
         scene.lose(NEW);
         device.restore();
         // A run of a part of the tree says nothing of the rest.
@@ -95,6 +100,24 @@ fn after_a_new_mount_files_of_a_killed_run_are_compared() {
         scene.sync(&[]);
         assert!(scene.is_equal());
         assert_eq!(scene.hidden(), Vec::<String>::new());
+    });
+}
+
+/// Regression: such a file kept its attributes, and was not listed.
+#[test]
+fn files_that_are_found_equal_get_their_attributes() {
+    let test = "sync::run_mark::files_that_are_found_equal_get_their_attributes";
+    Device::within(test, |place, device| {
+        let scene = Scene::new(place, device);
+        let new = scene.target.join(NEW);
+        fs::set_permissions(&new, fs::Permissions::from_mode(0o600)).unwrap();
+        device.restore();
+        scene.sync(&["--size-only", "--manifest", "list"]);
+        let mode = |path: &Path| fs::metadata(path).unwrap().mode();
+        assert_eq!(mode(&new), mode(&place.join("source").join(NEW)));
+        let listed = fs::read_to_string(place.join("list")).unwrap();
+        assert!(listed.contains(NEW) && listed.contains(OLD), "{listed}");
+        assert!(scene.is_equal());
     });
 }
 
@@ -141,7 +164,7 @@ fn the_root_keeps_its_time_beside_a_mark() {
 }
 
 #[test]
-fn an_interrupted_run_leaves_no_mark() {
+fn an_interrupted_run_keeps_its_mark_until_the_next_one() {
     for words in [&[][..], &["--fsync"]] {
         let place = tempfile::tempdir_in("/dev/shm").unwrap();
         let scene = Scene { place: place.path(), target: place.path().join("target") };
@@ -159,7 +182,26 @@ fn an_interrupted_run_leaves_no_mark() {
         }
         kill_process(Pid::from_child(&run), Signal::INT).unwrap();
         run.wait().unwrap();
-        assert!(!has_mark(&scene), "{:?}", scene.hidden());
+        assert!(has_mark(&scene), "{:?}", scene.hidden());
+        scene.sync(words);
+        assert!(scene.is_equal());
+    }
+}
+
+/// Regression: such a folder could not be removed, because it was not empty.
+#[test]
+fn a_folder_with_a_mark_is_deleted() {
+    for way in ["--delete", "--delete=now"] {
+        let place = tempfile::tempdir_in("/dev/shm").unwrap();
+        let scene = Scene { place: place.path(), target: place.path().join("target") };
+        fs::create_dir(place.path().join("source")).unwrap();
+        fs::write(place.path().join("source/file"), "stays").unwrap();
+        let gone = scene.target.join("gone");
+        fs::create_dir_all(&gone).unwrap();
+        let inode = fs::metadata(&gone).unwrap().ino();
+        fs::write(gone.join(format!(".ferry-{inode:x}-1-1-1-1.run")), "").unwrap();
+        scene.sync(&[way]);
+        assert!(!gone.exists());
     }
 }
 
