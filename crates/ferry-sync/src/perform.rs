@@ -11,6 +11,7 @@
 mod trash;
 mod way;
 
+use std::cell::Cell;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -94,6 +95,9 @@ pub(crate) struct Performer<'a> {
     has_begun: bool,
     /// Marks of other runs that mean nothing if this run succeeds.
     run_marks: Vec<RunMark>,
+    /// Set if it counts the entries that it copies for a progress bar; and the number of those of the present batch.
+    counts: bool,
+    counted: Cell<usize>,
     /// Number of entries spared.
     pub(crate) spared: u64,
     pub(crate) done: Done,
@@ -131,6 +135,8 @@ impl<'a> Performer<'a> {
             run_mark: None,
             has_begun: false,
             run_marks: Vec::new(),
+            counts: false,
+            counted: Cell::new(0),
             spared: 0,
             done: Done::default(),
         }
@@ -154,6 +160,14 @@ impl<'a> Performer<'a> {
         // The root gets the source's attributes last.
         self.main.finish().await;
         (self.done, trash)
+    }
+
+    /// Counts entries that are copied.
+    fn count(&self, number: usize) {
+        if self.counts {
+            self.counted.set(self.counted.get() + number);
+            self.copier.count_entries(number as u64);
+        }
     }
 
     /// Notes the outcome of an action.
@@ -187,9 +201,8 @@ impl<'a> Performer<'a> {
         let Batch { folder, actions } = batch;
         let Some(pair) = self.go(&folder).await else { return };
         // Names of files that stay are known before others are linked to them.
-        let (stay, mut others): (Vec<_>, Vec<_>) = actions
-            .into_iter()
-            .partition(|planned| matches!(planned.action.verb, Verb::Keep | Verb::Attributes));
+        let (others, stay): (Vec<_>, Vec<_>) = actions.into_iter().partition(Planned::copies);
+        let mut others: Vec<_> = others.into_iter().map(|planned| (planned, true)).collect();
         for mut planned in stay {
             let Some(name) = last_name(&planned.action) else { continue };
             match settle_kept(self.copier, &pair, &name, &planned).await {
@@ -200,13 +213,14 @@ impl<'a> Performer<'a> {
                 Ok(false) => {
                     planned.action.verb = Verb::Replace;
                     planned.action.reason = Some(Reason::Links);
-                    others.push(planned);
+                    // It is counted already.
+                    others.push((planned, false));
                 }
                 Err(kind) => self.copier.fail(&pair, &name, kind),
             }
         }
         let replaces = |planned: &Planned| matches!(planned.action.verb, Verb::Replace | Verb::Exchange);
-        let trash = match others.iter().any(replaces) {
+        let trash = match others.iter().any(|(planned, _)| replaces(planned)) {
             true => self.trash_for(&folder).await,
             false => Ok(None),
         };
@@ -218,7 +232,7 @@ impl<'a> Performer<'a> {
         pair.set_trash(trash);
         let outcomes = std::cell::RefCell::new(Vec::with_capacity(others.len()));
         let copier = self.copier;
-        let ended = for_each(copier.entries_at_once(), &others, async |planned| {
+        let ended = for_each(copier.entries_at_once(), &others, async |(planned, is_counted)| {
             if ferry_io::is_cancelled() {
                 return Err(());
             }
@@ -226,6 +240,7 @@ impl<'a> Performer<'a> {
                 let outcome = perform(copier, &pair, &name, planned).await;
                 outcomes.borrow_mut().push((name, planned, outcome));
             }
+            self.count(usize::from(*is_counted));
             Ok(())
         });
         // Ends early only in a cancelled run.
@@ -436,6 +451,11 @@ impl Sink for Performer<'_> {
         self.run_marks = marks;
     }
 
+    fn begins_to_count(&mut self) -> bool {
+        self.counts = true;
+        true
+    }
+
     fn note_failures(&mut self) {
         self.walk_has_failed = true;
     }
@@ -451,9 +471,9 @@ impl Sink for Performer<'_> {
         if self.copier.is_stopped() || self.refused.as_ref().is_some_and(is_refused) {
             return Ok(());
         }
-        let writes =
-            |planned: &Planned| matches!(planned.action.verb, Verb::Create | Verb::Replace | Verb::Exchange);
-        if !self.has_begun && batch.actions.iter().any(writes) {
+        let is_copied = |planned: &&Planned| planned.copies() && last_name(&planned.action).is_some();
+        let copied = batch.actions.iter().filter(is_copied).count();
+        if !self.has_begun && copied > 0 {
             self.has_begun = true;
             self.run_mark = self.main.mark_run().await;
         }
@@ -483,6 +503,9 @@ impl Sink for Performer<'_> {
                 self.change(batch).await;
             }
         }
+        // Those that were not tried are over, too.
+        self.count(copied - self.counted.take().min(copied));
+        self.counted.set(0);
         Ok(())
     }
 }

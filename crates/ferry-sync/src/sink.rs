@@ -21,6 +21,13 @@ pub(crate) struct Planned {
     pub(crate) digest: Option<Hashed>,
 }
 
+impl Planned {
+    /// Returns true if the entry is copied.
+    pub(crate) fn copies(&self) -> bool {
+        matches!(self.action.verb, Verb::Create | Verb::Replace | Verb::Exchange)
+    }
+}
+
 /// Actions on entries of one folder, which may be done at once.
 #[derive(Debug)]
 pub(crate) struct Batch {
@@ -33,6 +40,12 @@ pub(crate) struct Batch {
 pub(crate) trait Sink {
     /// Takes some actions. Failures of single entries are its own matter.
     async fn take(&mut self, batch: Batch) -> std::io::Result<()>;
+
+    /// Returns true if it counts the entries that it copies; otherwise the walk counts them when it has decided about them. Called
+    /// once, before everything else.
+    fn begins_to_count(&mut self) -> bool {
+        false
+    }
 
     /// Notes that the walk has reported failures, other than to read the target for its hashes. Called before
     /// [`Self::end_changes`].

@@ -102,6 +102,8 @@ pub(crate) struct Walk<'a> {
     manifest: Option<Arc<Manifest>>,
     /// Marks of other runs in the target's root.
     run_marks: Vec<RunMark>,
+    /// Set if the sink counts the entries that it copies.
+    sink_counts_copies: bool,
 }
 
 impl<'a> Walk<'a> {
@@ -151,6 +153,7 @@ impl<'a> Walk<'a> {
             progress: Arc::default(),
             manifest: None,
             run_marks,
+            sink_counts_copies: false,
         };
         let listed = std::iter::once(&source).chain(&target_listed);
         for error in listed.filter_map(|listed| listed.error.clone()) {
@@ -199,6 +202,7 @@ impl<'a> Walk<'a> {
     /// # Errors
     /// Those of the sink and of the temporary file.
     pub(crate) async fn run<S: Sink>(&mut self, sink: &mut S) -> std::io::Result<()> {
+        self.sink_counts_copies = sink.begins_to_count();
         // What takes part in a folder depends on the way to it, which jobs do not know.
         if self.choices.selector.is_active() || self.choices.list.is_some() {
             return self.walk(sink).await;

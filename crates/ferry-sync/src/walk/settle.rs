@@ -35,19 +35,21 @@ impl Walk<'_> {
     pub(super) fn settle(&mut self, rows: Vec<Row>, examined: Vec<Examined>) -> Vec<Planned> {
         let of_source = rows.iter().filter(|row| row.source.is_some()).count() as u64;
         self.progress.entries_found.add(of_source);
-        self.progress.entries_done.add(of_source);
         let is_unlisted = |one: &Examined| matches!(one, Examined::Failed(FailureKind::Unlisted));
         if examined.iter().any(is_unlisted) {
             self.spare_last();
         }
-        let mut actions = Vec::new();
-        let mut folders = VecDeque::new();
+        let (mut actions, mut folders) = (Vec::new(), VecDeque::new());
+        // Others are counted when they are copied.
+        let mut done = of_source;
         for (row, examined) in rows.into_iter().zip(examined) {
             self.found.targets += u64::from(row.target.is_some());
             let size = size_of(&examined);
             let next = self.decide_row(&row.name, examined);
-            if !next.copies() {
-                self.progress.bytes_passed.add(size);
+            match next.copies() {
+                true if self.sink_counts_copies => done -= 1,
+                true => {}
+                false => self.progress.bytes_passed.add(size),
             }
             match next {
                 Next::Nothing => {}
@@ -55,6 +57,7 @@ impl Walk<'_> {
                 Next::Enter(to) => folders.push_back(Descent { name: row.name.detached(), to }),
             }
         }
+        self.progress.entries_done.add(done);
         if let Some(level) = self.levels.last_mut() {
             level.folders = folders;
         }
@@ -234,14 +237,11 @@ enum Next {
 }
 
 impl Next {
-    /// Returns true if bytes of the entry are copied.
+    /// Returns true if the entry is copied.
     fn copies(&self) -> bool {
         match self {
-            Self::Act(planned) => {
-                matches!(planned.action.verb, Verb::Create | Verb::Replace | Verb::Exchange)
-            }
-            Self::Enter(To::Gone(planned)) => planned.action.verb == Verb::Exchange,
-            Self::Nothing | Self::Enter(To::New(_) | To::Both(_)) => false,
+            Self::Act(planned) | Self::Enter(To::Gone(planned) | To::New(planned)) => planned.copies(),
+            Self::Nothing | Self::Enter(To::Both(_)) => false,
         }
     }
 }

@@ -280,10 +280,11 @@ fn pieces_in_flight_end_before_others_are_measured() {
         let settings = Settings {
             descriptors: 400,
             short_transfers: 0,
-            // They are read and written by blocks, each of which takes long.
+            // They are read and written by blocks, each of which takes long. The 64 calls of a piece end within two seconds, the
+            // longest time that a measurement waits for them.
             copies_ranges: false,
             clones: false,
-            longest_ns: 40_000_000,
+            longest_ns: 30_000_000,
             ..Settings::default()
         };
         let world = World::new(settings);

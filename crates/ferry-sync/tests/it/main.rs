@@ -91,10 +91,10 @@ fn attempt(
     request: &Request,
     manifest: Option<&Arc<Manifest>>,
 ) -> (Result<Totals, Refused>, Vec<Failure>) {
-    let told = Arc::new(Told::default());
+    let (told, progress) = (Arc::new(Told::default()), Arc::new(Progress::default()));
     let surroundings = Surroundings {
         io,
-        progress: Arc::new(Progress::default()),
+        progress: Arc::clone(&progress),
         observer: Arc::clone(&told) as Arc<dyn Observer>,
         tell: &|_| {},
         explain: None,
@@ -105,6 +105,9 @@ fn attempt(
     assert_eq!(world.open_descriptors(), Vec::<String>::new(), "descriptors are open");
     assert_eq!(world.blocks_outstanding(), 0, "blocks are lost");
     let failures = std::mem::take(&mut *told.0.lock().unwrap());
+    if failures.is_empty() && totals.as_ref().is_ok_and(|totals| !totals.is_cut_short()) {
+        assert_eq!(progress.entries_done.get(), progress.entries_found.get());
+    }
     (totals, failures)
 }
 
