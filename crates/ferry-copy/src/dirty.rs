@@ -9,12 +9,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Runs that write less are never bounded.
 const SMALL: u64 = 64 << 20;
-/// Bounds on the bytes of all files in pieces being written or written back.
+/// Bounds on the bytes of all files in pieces being written or written back. Less than a gibibyte would make writers wait for a device
+/// that is as fast as memory.
 const FEWEST: u64 = 8 << 20;
-const MOST: u64 = 256 << 20;
+const MOST: u64 = 1024 << 20;
 /// Bounds on a piece of one file, in bytes.
 const SMALLEST_PIECE: u64 = 1 << 20;
-const LARGEST_PIECE: u64 = 32 << 20;
+const LARGEST_PIECE: u64 = 64 << 20;
 
 /// Dirty memory of one run.
 #[derive(Default)]
