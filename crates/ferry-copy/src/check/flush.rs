@@ -9,12 +9,17 @@
 
 use std::collections::HashMap;
 use std::future::poll_fn;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
 
 use ferry_io::{Cause, Error, File, Operation, Semaphore};
+#[cfg(loom)]
+use modelled::{Mutex, lock};
+#[cfg(not(loom))]
+use std::sync::Mutex;
 
+#[cfg(not(loom))]
 use crate::mutex::lock;
 
 /// Largest file that shares a flush, in bytes.
@@ -75,10 +80,7 @@ impl Flushes {
             return Ok(());
         }
         let flush = Arc::clone(lock(&self.of).entry(device).or_insert_with(|| Arc::new(Flush::new())));
-        let has_succeeded = match flush.join() {
-            (group, true) => flush.perform(file, &group).await?,
-            (group, false) => group.ended().await?,
-        };
+        let has_succeeded = flush.share(async || file.sync_filesystem().await.is_ok()).await?;
         if has_succeeded { Ok(()) } else { file.sync_data().await }
     }
 }
@@ -86,6 +88,15 @@ impl Flushes {
 impl Flush {
     fn new() -> Self {
         Self { turn: Semaphore::new(1), next: Mutex::new(None) }
+    }
+
+    /// Waits for a flush that begins after this call: performs it by `sync`, or shares another file's. Returns true if it has
+    /// succeeded.
+    async fn share(&self, sync: impl AsyncFnOnce() -> bool) -> ferry_io::Result<bool> {
+        match self.join() {
+            (group, true) => self.perform(sync, &group).await,
+            (group, false) => group.ended().await,
+        }
     }
 
     /// Returns the group of the next flush, and true if this file is the first in it.
@@ -96,12 +107,12 @@ impl Flush {
     }
 
     /// Performs the flush of a group once the one before has ended. Returns true if it has succeeded.
-    async fn perform(&self, file: &File, group: &Arc<Group>) -> ferry_io::Result<bool> {
+    async fn perform(&self, sync: impl AsyncFnOnce() -> bool, group: &Arc<Group>) -> ferry_io::Result<bool> {
         let mut end = End { next: &self.next, group, has_succeeded: false };
         let _turn = self.turn.acquire().await?;
         // Files that are written from now on need another one.
         lock(&self.next).take();
-        end.has_succeeded = file.sync_filesystem().await.is_ok();
+        end.has_succeeded = sync().await;
         Ok(end.has_succeeded)
     }
 }
@@ -144,3 +155,19 @@ impl Drop for End<'_> {
         waiting.into_iter().for_each(Waker::wake);
     }
 }
+
+#[cfg(loom)]
+mod modelled {
+    //! Mutexes whose order of locking a model chooses.
+
+    pub(super) use loom::sync::Mutex;
+    use loom::sync::MutexGuard;
+
+    pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+        mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+#[cfg(loom)]
+#[cfg(test)]
+mod model;

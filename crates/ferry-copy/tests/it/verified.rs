@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use ferry_copy::{Failure, FailureKind, Options, Reflink, Verb};
-use ferry_io::sim::{Fault, World, differences};
+use ferry_io::sim::{Fault, Settings, World, differences};
 use ferry_io::{Errno, Operation};
 
 use crate::simulation::{EXT4, world};
@@ -15,7 +15,7 @@ const SMALL: usize = 200;
 const LARGE: usize = 16 << 10;
 
 /// Copies small files, and reads them back past the page cache.
-fn verified(seed: u64, block_size: usize, fault: Option<Fault>) -> (World, Outcome) {
+fn verified(seed: u64, block_size: usize, change: impl FnOnce(&mut Settings)) -> (World, Outcome) {
     let (world, mut io) = world(seed);
     (io.block_size, io.blocks) = (block_size, 64);
     world.folder("source");
@@ -28,7 +28,7 @@ fn verified(seed: u64, block_size: usize, fault: Option<Fault>) -> (World, Outco
     world.change(|settings| {
         (settings.opens_direct, settings.magic, settings.descriptors) = (true, Some(EXT4), 4000);
         settings.keeps_history = true;
-        settings.faults.extend(fault);
+        change(settings);
     });
     let verified = Options { verify: true, atomic: true, reflink: Reflink::Never, ..archive() };
     let outcome = copy(&world, &verified, &io);
@@ -39,7 +39,7 @@ fn verified(seed: u64, block_size: usize, fault: Option<Fault>) -> (World, Outco
 fn small_files_share_flushes() {
     let (files, flushes) = (Cell::new(0), Cell::new(0));
     for_seeds(30, |seed| {
-        let (world, outcome) = verified(seed, LARGE, None);
+        let (world, outcome) = verified(seed, LARGE, |_| {});
         assert!(outcome.failures.is_empty(), "{:?}", outcome.failures);
         assert_eq!(differences(&world.model("source"), &world.model("target")), Vec::<String>::new());
         let syncs = world.history().iter().filter(|call| call.contains(" sync ")).count();
@@ -54,16 +54,30 @@ fn small_files_share_flushes() {
 fn reads_of_less_than_a_unit_are_repeated() {
     // Most files have several blocks, and the world cuts transfers short anywhere.
     for_seeds(30, |seed| {
-        let (world, outcome) = verified(seed, 4096, None);
+        let (world, outcome) = verified(seed, 4096, |_| {});
         assert!(outcome.failures.is_empty(), "{:?}", outcome.failures);
         assert_eq!(differences(&world.model("source"), &world.model("target")), Vec::<String>::new());
+    });
+}
+
+/// Each read of a block of one unit is cut short, most of them to less than the unit.
+#[test]
+fn a_file_of_which_no_unit_can_be_read_is_given_up() {
+    for_seeds(10, |seed| {
+        let (world, outcome) = verified(seed, 4096, |settings| settings.short_transfers = 1_000_000);
+        let is_unverified = |failure: &Failure| matches!(failure.kind, FailureKind::Unverified);
+        assert!(outcome.failures.iter().all(is_unverified), "{:?}", outcome.failures);
+        let failed = outcome.failures.len();
+        assert!(failed > 0, "ten reads in a row never failed");
+        assert_eq!(world.model("target").len(), 11 + SMALL - failed, "a file that differs got its name");
     });
 }
 
 #[test]
 fn after_a_flush_has_failed_each_file_of_it_is_synced_by_itself() {
     for_seeds(30, |seed| {
-        let (world, outcome) = verified(seed, LARGE, Some(Fault::nth(Operation::Sync, 1, Errno::IO)));
+        let fails = |settings: &mut Settings| settings.faults.push(Fault::nth(Operation::Sync, 1, Errno::IO));
+        let (world, outcome) = verified(seed, LARGE, fails);
         assert_eq!(world.struck().len(), 1, "no flush failed");
         assert!(outcome.failures.is_empty(), "{:?}", outcome.failures);
         assert_eq!(differences(&world.model("source"), &world.model("target")), Vec::<String>::new());
@@ -73,7 +87,8 @@ fn after_a_flush_has_failed_each_file_of_it_is_synced_by_itself() {
 #[test]
 fn each_file_that_can_not_be_flushed_is_named() {
     for_seeds(30, |seed| {
-        let (world, outcome) = verified(seed, LARGE, Some(Fault::always(Operation::Sync, Errno::IO)));
+        let fails = |settings: &mut Settings| settings.faults.push(Fault::always(Operation::Sync, Errno::IO));
+        let (world, outcome) = verified(seed, LARGE, fails);
         let is_sync = |failure: &Failure| matches!(failure.kind, FailureKind::Io { verb: Verb::Sync, .. });
         assert!(outcome.failures.iter().all(is_sync));
         // While fewer than four files are verified, they share no flush.
