@@ -24,7 +24,7 @@ const FOLDERS: usize = 16;
 const ENTRIES: usize = 256;
 /// Most files that are opened.
 const TRIED: usize = 32;
-/// Most failures, then the search ends.
+/// Most files that can't be read, then the search ends.
 const FILES: usize = 8;
 /// Fewest failures that prove something: a single one may be a bad sector.
 const FEWEST: usize = 2;
@@ -132,7 +132,11 @@ struct Search {
     folders: Vec<OwnedFd>,
     /// Files found: the folder's position, and the name.
     files: Vec<(usize, CString)>,
-    failures: usize,
+    /// Number of files that could not be read, and of folders that could not be opened or listed.
+    failed_files: usize,
+    failed_folders: usize,
+    /// Set once a folder beneath the root was listed.
+    has_listed: bool,
     last: Option<Errno>,
 }
 
@@ -151,27 +155,30 @@ impl Search {
         let block = map_blocks(1, BYTES).ok().and_then(|mut blocks| blocks.pop()).ok_or(Errno::NOMEM)?;
         let device = call(|| rustix::fs::fstat(root))?.st_dev;
         let folders = vec![open_folder(root, c".")?];
-        Ok(Self { device, block, folders, files: Vec::new(), failures: 0, last: None })
+        let (files, has_listed, last) = (Vec::new(), false, None);
+        Ok(Self { device, block, folders, files, failed_files: 0, failed_folders: 0, has_listed, last })
     }
 
     fn perform(&mut self) -> Health {
         let mut at = 0;
         while at < self.folders.len() {
             match self.list(at) {
-                Ok(()) => {}
+                Ok(()) => self.has_listed |= at > 0,
                 // Nothing of the tree can be reached.
                 Err(errno) if at == 0 && self.files.is_empty() && Health::is_in_doubt(errno) => {
                     return Health::Fails(errno);
                 }
-                Err(errno) => self.fail(errno),
+                Err(errno) => self.fail_folder(errno),
             }
             at += 1;
         }
         if self.one_is_read() {
             return Health::Works;
         }
+        // Bad blocks may hold some folders. A list from the page cache proves nothing, so files decide if there are any.
+        let failed_folders = if self.has_listed { 0 } else { self.failed_folders };
         match self.last {
-            Some(errno) if self.failures >= FEWEST => Health::Fails(errno),
+            Some(errno) if self.failed_files + failed_folders >= FEWEST => Health::Fails(errno),
             Some(_) | None => Health::Unknown,
         }
     }
@@ -187,7 +194,7 @@ impl Search {
                     match open_folder(self.folders[at].as_fd(), name) {
                         Ok(below) if self.is_here(&below) => self.folders.push(below),
                         Ok(_) => {}
-                        Err(errno) => self.fail(errno),
+                        Err(errno) => self.fail_folder(errno),
                     }
                 }
                 FileType::Directory
@@ -202,19 +209,18 @@ impl Search {
         Ok(())
     }
 
-    /// Reads files until one can be read, which returns true, or too many can't. They are spread over all that were found:
-    /// neighbours share bad blocks of inodes or data.
+    /// Reads files until one can be read, which returns true, or too many can't.
     fn one_is_read(&mut self) -> bool {
         let files = std::mem::take(&mut self.files);
-        for (at, name) in files.iter().step_by(files.len().div_ceil(TRIED).max(1)) {
-            if self.failures >= FILES {
+        for (at, name) in spread(files.len()).map(|at| &files[at]) {
+            if self.failed_files >= FILES {
                 break;
             }
             match read_file(self.folders[*at].as_fd(), name, self.device, &mut self.block) {
                 // A bad sector is an answer of the device, too.
                 Ok(true) | Err(Errno::NODATA) => return true,
                 Ok(false) => {}
-                Err(errno) => self.fail(errno),
+                Err(errno) => self.fail_file(errno),
             }
         }
         false
@@ -224,12 +230,28 @@ impl Search {
         call(|| rustix::fs::fstat(folder)).is_ok_and(|stat| stat.st_dev == self.device)
     }
 
-    fn fail(&mut self, errno: Errno) {
+    fn fail_file(&mut self, errno: Errno) {
         if Health::is_in_doubt(errno) {
-            self.failures += 1;
+            self.failed_files += 1;
             self.last = Some(errno);
         }
     }
+
+    fn fail_folder(&mut self, errno: Errno) {
+        if Health::is_in_doubt(errno) {
+            self.failed_folders += 1;
+            self.last = Some(errno);
+        }
+    }
+}
+
+/// Returns positions of at most 32 of `count` files. Neighbours share bad blocks of inodes or data, so the first 8 positions
+/// already are spread evenly over all files: the order is a bit-reversal permutation.
+fn spread(count: usize) -> impl Iterator<Item = usize> {
+    let tried = count.min(TRIED);
+    let places = tried.next_power_of_two();
+    let reversed = move |at: usize| at.reverse_bits() >> 1 >> (usize::BITS - 1 - places.trailing_zeros());
+    (0..places).map(reversed).filter(move |at| *at < tried).map(move |at| at * count / tried)
 }
 
 /// Reads the beginning of a file from the device. Returns false if it is not there, but in metadata or a hole.

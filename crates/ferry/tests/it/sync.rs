@@ -4,6 +4,7 @@
 //! failure, and `FERRY_SEED=100..200` those of a range.
 
 mod attributes;
+mod bad_files;
 mod beside;
 mod calls;
 mod chaos;
