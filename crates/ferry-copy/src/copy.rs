@@ -76,6 +76,9 @@ pub async fn run_in(
 }
 
 async fn copy_item(run: &Arc<Run>, item: &Item) {
+    if run.operands.are_several() {
+        run.devices.begin_operand();
+    }
     let opened = match open(run, item) {
         Ok(opened) => opened,
         Err(kind) => return run.fail_at(item.source.clone(), target_of(item), kind),

@@ -4,13 +4,14 @@
 //! one file, and the run goes on. Both begin with the same error, so both devices are asked after it: SOURCE by reads past the
 //! page cache, TARGET by a small file that is synced (`health.rs` of ferry-io). If each answers, or can't be asked, the failure
 //! belongs to its path. Otherwise the run is stopped, and later failures for this reason are not reported. A device that did
-//! not fail is not asked again for a second.
+//! not fail is not asked again for a second. If a copy has several operands, the device of one ends only that operand: the
+//! others may be on other devices.
 //!
 //! Limits: what is mounted within a tree is not asked about. Nor can a source be asked that has no file of 4 KiB or more, or
 //! whose filesystem has no direct I/O. A device that is slow to fail holds up all workers that have met an error.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -25,8 +26,14 @@ pub struct Devices {
     io: Io,
     /// The folders that both trees begin at; `None` if no device is asked.
     roots: Mutex<Option<Roots>>,
-    /// The side whose device fails or is gone.
+    /// The side whose device has stopped the run.
     lost: OnceLock<Side>,
+    /// Set while one of several operands is copied.
+    is_one_of_several: AtomicBool,
+    /// Set once the source's device has ended the present operand.
+    ends_operand: AtomicBool,
+    /// Number of operands that ended early.
+    ended_operands: AtomicU64,
     /// Set once a failure for this reason was reported.
     is_reported: AtomicBool,
 }
@@ -53,8 +60,33 @@ impl Devices {
     /// Returns the devices of a run. None is asked before [`Self::watch`].
     #[must_use]
     pub fn new(io: Io) -> Self {
-        let (lost, is_reported) = (OnceLock::new(), AtomicBool::new(false));
-        Self { io, roots: Mutex::default(), lost, is_reported }
+        Self {
+            io,
+            roots: Mutex::default(),
+            lost: OnceLock::new(),
+            is_one_of_several: AtomicBool::new(false),
+            ends_operand: AtomicBool::new(false),
+            ended_operands: AtomicU64::new(0),
+            is_reported: AtomicBool::new(false),
+        }
+    }
+
+    /// Begins the next of several operands, after all work for the one before has ended.
+    pub(crate) fn begin_operand(&self) {
+        self.is_one_of_several.store(true, Ordering::SeqCst);
+        if self.ends_operand.swap(false, Ordering::SeqCst) {
+            self.is_reported.store(false, Ordering::SeqCst);
+        }
+    }
+
+    /// Returns true if nothing more of the present operand is to be begun, because its device fails or is gone.
+    pub(crate) fn ends_operand(&self) -> bool {
+        self.ends_operand.load(Ordering::Relaxed)
+    }
+
+    /// Returns the number of operands that ended early because their device fails or is gone.
+    pub(crate) fn ended_operands(&self) -> u64 {
+        self.ended_operands.load(Ordering::SeqCst)
     }
 
     /// Names the folders whose devices are asked after an error.
@@ -73,15 +105,15 @@ impl Devices {
         self.lost.get().copied()
     }
 
-    /// Returns true if a failure is to be reported. If its reason is a device that fails or is gone, stops the run; then the
-    /// first failure is reported, and no other.
+    /// Returns true if a failure is to be reported. If its reason is a device that fails or is gone, stops the run or the
+    /// operand; then the first failure is reported, and no other.
     #[must_use]
     pub fn lets_report(&self, kind: &FailureKind) -> bool {
         let Some(error) = kind.error() else { return true };
         !self.explains(error) || !self.is_reported.swap(true, Ordering::SeqCst)
     }
 
-    /// Returns true if a device that fails or is gone is the reason for an error, and stops the run.
+    /// Returns true if a device that fails or is gone is the reason for an error, and stops the run or the operand.
     pub(crate) fn explains(&self, error: &Error) -> bool {
         let Cause::Errno(errno) = error.cause else { return false };
         if errno != Errno::ROFS && !Health::is_in_doubt(errno) {
@@ -89,7 +121,7 @@ impl Devices {
         }
         // Other workers wait: their errors may have the same cause.
         let mut roots = lock(&self.roots);
-        if self.lost().is_some() {
+        if self.lost().is_some() || self.ends_operand() {
             return true;
         }
         if self.io.is_stopped() {
@@ -99,8 +131,13 @@ impl Devices {
         // Both: folders of both sides are opened again in many steps. Only a target becomes read-only.
         let sides = if errno == Errno::ROFS { &[Side::Target][..] } else { &[Side::Source, Side::Target] };
         let Some(&side) = sides.iter().find(|side| roots.fails(**side)) else { return false };
-        self.lost.get_or_init(|| side);
-        self.io.stop();
+        if side == Side::Source && self.is_one_of_several.load(Ordering::SeqCst) {
+            self.ended_operands.fetch_add(1, Ordering::SeqCst);
+            self.ends_operand.store(true, Ordering::SeqCst);
+        } else {
+            self.lost.get_or_init(|| side);
+            self.io.stop();
+        }
         true
     }
 }

@@ -446,6 +446,8 @@ pub struct Summary {
     pub out_of_space: bool,
     /// Set if the device of this side ended the run, because it fails or is gone.
     pub lost: Option<Side>,
+    /// Operands that ended early, because their device fails or is gone. The others were copied.
+    pub ended_operands: u64,
     /// Time from start to end, without opening and closing counters and recordings.
     pub wall: Duration,
     /// Ways by which the bytes of large files moved, for each pair of devices; the preferred one first.
@@ -464,7 +466,7 @@ impl Summary {
     /// Returns true if the run ended before everything was tried.
     #[must_use]
     pub fn is_cut_short(&self) -> bool {
-        self.interrupted || self.out_of_space || self.lost.is_some()
+        self.interrupted || self.out_of_space || self.lost.is_some() || self.ended_operands > 0
     }
 }
 

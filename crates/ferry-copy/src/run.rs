@@ -389,6 +389,7 @@ impl Run {
             interrupted: self.is_interrupted(),
             out_of_space,
             lost: self.devices.lost(),
+            ended_operands: self.devices.ended_operands(),
             ways: self.known.ways(),
             ..self.tally.summary()
         }

@@ -54,6 +54,10 @@ async fn do_job(run: &Arc<Run>, jobs: &Jobs<Job>, job: Job) {
     let (Job::Enter(named) | Job::List(named, _) | Job::Copy(named, _)) = &job;
     ferry_io::name_fiber(named.source_name().map(Name::as_bytes).unwrap_or_default());
     let (folder, entries, later) = match job {
+        Job::Enter(folder) | Job::List(folder, _) if run.devices.ends_operand() => {
+            run.walk_shrinks();
+            (folder, VecDeque::new(), None)
+        }
         Job::Enter(folder) => match enter(run, &folder, plain::preload(run, &folder)).await {
             Some(chunk) => {
                 let Begun { entries, later } = begin(run, jobs, &folder, chunk).await;
@@ -166,6 +170,10 @@ async fn copy_entries(
     let keeps_order = run.keeps_order(folder);
     let at_once = if keeps_order { 1 } else { run.limits.entries_at_once };
     let next = || {
+        // Folders among the rest stay counted as not listed, so that the walk counts as ended only with the run.
+        if run.devices.ends_operand() {
+            return None;
+        }
         let mut rest = rest.borrow_mut();
         if !keeps_order && rest.len() >= SPLIT && jobs.is_someone_idle() {
             let half = rest.len() / 2;

@@ -68,6 +68,7 @@ impl Tally {
             interrupted: false,
             out_of_space: false,
             lost: None,
+            ended_operands: 0,
             wall: Duration::ZERO,
             ways: Vec::new(),
             io: ferry_io::Stats::default(),

@@ -67,7 +67,7 @@ pub(crate) fn cause(summary: &Summary) -> Option<Cause> {
         (Some(side), _, _) => Some(Cause::Device(side)),
         (None, true, _) => Some(Cause::Space),
         (None, false, true) => Some(Cause::Signal),
-        (None, false, false) => None,
+        (None, false, false) => (summary.ended_operands > 0).then_some(Cause::Operand),
     }
 }
 

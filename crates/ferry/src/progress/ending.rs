@@ -15,6 +15,8 @@ pub(crate) enum Cause {
     Space,
     /// The device of this side fails or is gone.
     Device(Side),
+    /// The device of one of several sources fails or is gone. The others were copied.
+    Operand,
 }
 
 impl Cause {
@@ -30,6 +32,9 @@ impl Cause {
             Self::Device(Side::Target) => {
                 "stopped early, because the target's device fails, is gone or has become read-only, after"
             }
+            Self::Operand => {
+                "one of the sources was left early, because its device fails or is gone; the copy ended after"
+            }
         }
     }
 
@@ -42,6 +47,7 @@ impl Cause {
             Self::Device(Side::Target) => {
                 Some("stopped early: the target's device fails, is gone or has become read-only")
             }
+            Self::Operand => Some("one of the sources was left early: its device fails or is gone"),
         }
     }
 }
@@ -76,6 +82,8 @@ pub(crate) fn way_on(cause: Cause, with: Option<&str>) -> String {
     match cause {
         Cause::Signal | Cause::TimeLimit => format!("{with}the same command continues"),
         Cause::Space => format!("once there is space, {with}the same command continues"),
-        Cause::Device(_) => format!("once the device is back, {with}the same command continues"),
+        Cause::Device(_) | Cause::Operand => {
+            format!("once the device is back, {with}the same command continues")
+        }
     }
 }

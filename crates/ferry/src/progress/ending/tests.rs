@@ -16,7 +16,8 @@ fn the_fate_of_incomplete_files_is_told() {
 fn the_way_on_names_what_the_command_lacks() {
     assert_eq!(way_on(Cause::Signal, None), "the same command continues");
     assert_eq!(way_on(Cause::TimeLimit, Some("-u")), "with -u the same command continues");
-    let device = Cause::Device(Side::Source);
-    assert_eq!(way_on(device, None), "once the device is back, the same command continues");
+    for device in [Cause::Device(Side::Source), Cause::Operand] {
+        assert_eq!(way_on(device, None), "once the device is back, the same command continues");
+    }
     assert_eq!(way_on(Cause::Space, Some("-uT")), "once there is space, with -uT the same command continues");
 }

@@ -1,6 +1,8 @@
 //! Concurrent changes of the source, the target and the filesystem below.
 
 use std::os::unix::fs::MetadataExt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::served::{Call, Files, Mischief};
@@ -228,6 +230,42 @@ fn a_connection_to_the_target_that_is_lost() {
                 assert_told(TEST, 0, told(&output));
             },
         );
+    });
+}
+
+#[test]
+fn a_connection_to_one_of_several_sources_that_is_lost() {
+    const TEST: &str = "faulty::meanwhile::a_connection_to_one_of_several_sources_that_is_lost";
+    const ORDERS: [[&str; 3]; 3] =
+        [["served", "source", "other"], ["source", "served", "other"], ["source", "other", "served"]];
+    within(TEST, "tmpfs", |memory| {
+        let is_lost = Arc::new(AtomicBool::new(false));
+        let lost = || -> Mischief {
+            let is_lost = Arc::clone(&is_lost);
+            Box::new(move |_, call, name| {
+                if call == Call::Read && name == "c" {
+                    is_lost.store(true, Ordering::SeqCst);
+                }
+                if is_lost.load(Ordering::SeqCst) { Err(rustix::io::Errno::NOTCONN) } else { Ok(()) }
+            })
+        };
+        with_served(memory, serve_source, lost, |place, _, backend| {
+            make_source(place);
+            assert!(shell(place, "cp -r source other").status.success());
+            for sources in ORDERS {
+                is_lost.store(false, Ordering::SeqCst);
+                let target = place.join("target");
+                std::fs::create_dir(&target).unwrap();
+                let output = copy(place, &[&["-r", backend], &sources[..], &["target"]].concat());
+                assert_told(TEST, 0, told(&output));
+                // The first failure, and the reason why there are no others.
+                assert_eq!(told(&output).1.lines().count(), 2, "{}", told(&output).1);
+                for whole in ["source", "other"] {
+                    assert_holds_all_but(&target.join(whole), &[]);
+                }
+                std::fs::remove_dir_all(&target).unwrap();
+            }
+        });
     });
 }
 
