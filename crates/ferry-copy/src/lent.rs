@@ -3,21 +3,21 @@
 //! Root can change any folder. Other users can change the mode of their own folders, so they can change the entries, too;
 //! rsync does the same. A killed run leaves the permission. The next run gives a folder that the source has its mode.
 //!
-//! Limit: a folder of the trash that is made while its like is lent keeps the permission there.
+//! Limits: a folder of the trash that is made while its like is lent keeps the permission there. So does one that is being moved
+//! when the run is killed.
 
 use std::sync::Arc;
 
-use ferry_io::{Dir, protect};
+use ferry_io::{Dir, Result as IoResult, protect};
 
 use crate::folder::{Dirs, Folder, Lent};
+use crate::mode::SET_GROUP_ID;
 use crate::mutex::lock;
 use crate::report::{During as _, FailureKind, Verb};
 use crate::run::Run;
 
 /// Permissions of the owner to change the entries of a folder.
 const CHANGE: u32 = 0o300;
-/// Bit of a mode by which new entries get the folder's group.
-const SET_GROUP_ID: u32 = 0o2000;
 
 /// Adds the permission to change the target of a folder, and with `and_source` also its source, if the user owns it. A
 /// refusal shows when an entry is changed.
@@ -53,6 +53,19 @@ async fn add(run: &Run, dir: &Dir) -> Option<u32> {
     protect(dir.as_file().set_mode(mode | CHANGE)).await.ok().map(|()| mode)
 }
 
+/// Performs a change with the permission to change a folder, if the user owns it. The folder may be moved or removed.
+pub(crate) async fn with_permission<T>(
+    run: &Run,
+    folder: &Dir,
+    change: impl AsyncFnOnce() -> IoResult<T>,
+) -> IoResult<T> {
+    let mode = if run.user.is_root { None } else { add(run, folder).await };
+    let outcome = change().await;
+    // The mode could be changed just before; the outcome is that of the change.
+    protect(give_back(folder, mode)).await.ok();
+    outcome
+}
+
 /// Gives both sides of a folder their own modes back, unless they were changed meanwhile.
 ///
 /// # Errors
@@ -67,7 +80,7 @@ pub(crate) async fn take_back(run: &Run, folder: &Arc<Folder>) -> Result<(), Fai
     of_target.and(of_source).during(Verb::SetMode)
 }
 
-async fn give_back(dir: &Dir, mode: Option<u32>) -> ferry_io::Result<()> {
+async fn give_back(dir: &Dir, mode: Option<u32>) -> IoResult<()> {
     let Some(mode) = mode else { return Ok(()) };
     if dir.stat().await?.mode & 0o7777 == mode | CHANGE {
         dir.as_file().set_mode(mode).await?;

@@ -18,7 +18,7 @@ use ferry_io::{Cause, Dir, Errno, Error, File, FileKind, Name, Operation, Result
 
 use crate::acl;
 use crate::folder::{Facts, Folder};
-use crate::mode::TargetMode;
+use crate::mode::{SET_GROUP_ID, TargetMode};
 use crate::place::{Entry, Subject};
 use crate::report::{During as _, FailureKind, Verb};
 use crate::run::Run;
@@ -99,7 +99,7 @@ async fn keep_made(
     if preserve.xattr {
         keep_xattrs(run, subject, file, xattrs).await?;
     }
-    if keeps_mode {
+    if keeps_mode && !would_lose_bit(run, file, mode, xattrs).await {
         let may_have_acl = new.is_none_or(|new| new.inherits_acl);
         let kept = acl::keep(file, xattrs, source.mode, may_have_acl).await;
         let is_kept = run.note_attribute(subject, Verb::SetAcl, kept)?;
@@ -113,6 +113,18 @@ async fn keep_made(
         Some(new) => new.settle(run, subject, file).await,
         None => Ok(()),
     }
+}
+
+/// Returns true if a target has its mode, and setting it once more would clear the set-group-ID bit: chmod(2) and setting an ACL
+/// do so for a user outside the group.
+async fn would_lose_bit(run: &Run, file: &File, mode: u32, xattrs: &[Xattr]) -> bool {
+    if run.user.is_root || mode & SET_GROUP_ID == 0 {
+        return false;
+    }
+    let has_mode =
+        file.stat().await.is_ok_and(|found| found.mode & 0o7777 == mode && found.gid != run.user.group);
+    let has_acl = |found: &[Xattr]| found.iter().any(|(name, _)| acl::is_acl(name));
+    has_mode && !has_acl(xattrs) && file.xattrs().await.is_ok_and(|found| !has_acl(&found))
 }
 
 /// Sets the times of a source on its filled copy, if they are kept.

@@ -22,6 +22,9 @@ use crate::place::{Entry, Subject};
 use crate::report::{FailureKind, Verb};
 use crate::run::Run;
 
+/// Bit of a mode by which new entries of a folder get its group.
+pub(crate) const SET_GROUP_ID: u32 = 0o2000;
+
 /// Modes of a target that this run makes, from its creation to its end.
 #[derive(Clone, Copy)]
 pub(crate) struct TargetMode {

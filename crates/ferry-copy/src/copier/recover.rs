@@ -17,12 +17,13 @@
 
 use ferry_io::{Dir, Errno, FileKind, Name, Result as IoResult, Stat, protect};
 
-use super::swap::remove;
+use super::swap::{move_into, remove};
 use super::{Copier, Pair, if_there};
 use crate::folder::Dirs;
 use crate::mutex::lock;
 use crate::options::Takes;
 use crate::report::{During as _, FailureKind, Verb};
+use crate::run::Run;
 use crate::staging::{self, Aside};
 
 /// State of an entry that was aside.
@@ -84,22 +85,24 @@ impl Copier {
         // A folder may give way to a file yet.
         let may_go = |by: &Stat| !in_source || takes.excluded || by.kind == FileKind::Directory;
         let in_trash = if taken_by.as_ref().is_some_and(may_go) { aside } else { &described.name };
-        dispose(&dir, (aside, in_trash), &found, pair.trash().as_ref()).await.during(Verb::Remove)?;
-        Ok(Outcome::Done)
+        let trash = pair.trash();
+        let disposed = dispose(&self.run, &dir, (aside, in_trash), &found, trash.as_ref());
+        disposed.await.during(Verb::Remove).map(|()| Outcome::Done)
     }
 }
 
 /// Moves an entry to the trash, if there is one, or removes it.
 async fn dispose(
+    run: &Run,
     dir: &Dir,
     (aside, name): (&Name, &Name),
     found: &Stat,
     trash: Option<&Dir>,
 ) -> IoResult<()> {
-    let Some(trash) = trash else { return remove(dir, aside, found.kind).await };
-    match staging::rename_into(dir, aside, trash, name).await {
+    let Some(trash) = trash else { return remove(run, dir, aside, found.kind).await };
+    match move_into(run, (dir, aside), (trash, name)).await {
         // This run has moved an entry of that name there.
-        Err(error) if error.is(Errno::EXIST) => staging::rename_into(dir, aside, trash, aside).await,
+        Err(error) if error.is(Errno::EXIST) => move_into(run, (dir, aside), (trash, aside)).await,
         moved => moved,
     }
 }

@@ -17,6 +17,7 @@ use super::own::OwnTimes;
 use crate::claim::Ended;
 use crate::entry::settle::settle;
 use crate::file;
+use crate::lent;
 use crate::other;
 use crate::place::Entry;
 use crate::report::{During as _, FailureKind, Verb};
@@ -234,7 +235,7 @@ impl Folder<'_> {
         }
         let moved = match self.trash {
             Some(trash) => {
-                let moved = staging::rename_into(self.dir, name, trash, name).await;
+                let moved = move_into(self.run, (self.dir, name), (trash, name)).await;
                 moved.map(|()| (trash.clone(), name.clone()))
             }
             None => {
@@ -259,11 +260,12 @@ impl Folder<'_> {
     /// Gives an entry its name back. An empty folder that was made in its place gives way. Not cancellable.
     pub(super) async fn give_back(&self, lifted: &Lifted, name: &Name) -> Result<(), FailureKind> {
         let Lifted { place, name: at, is_in_trash, kind } = lifted;
+        let back = || move_into(self.run, (place, at), (self.dir, name));
         let given = protect(async {
-            match staging::rename_into(place, at, self.dir, name).await {
+            match back().await {
                 Err(error) if error.is(Errno::EXIST) && *kind != FileKind::Directory => {
                     self.dir.remove_dir(name).await.map_err(|_| error)?;
-                    staging::rename_into(place, at, self.dir, name).await
+                    back().await
                 }
                 given => given,
             }
@@ -283,8 +285,8 @@ impl Folder<'_> {
     async fn dispose(&self, lifted: &Lifted, name: &Name) -> IoResult<()> {
         match self.trash {
             _ if lifted.is_in_trash => Ok(()),
-            Some(trash) => staging::rename_into(&lifted.place, &lifted.name, trash, name).await,
-            None => remove(&lifted.place, &lifted.name, lifted.kind).await,
+            Some(trash) => move_into(self.run, (&lifted.place, &lifted.name), (trash, name)).await,
+            None => remove(self.run, &lifted.place, &lifted.name, lifted.kind).await,
         }
     }
 
@@ -295,7 +297,7 @@ impl Folder<'_> {
                 Ok(lifted) => self.put_away(&lifted, name).await,
                 // A full filesystem may have no room for another name. It was compared just before.
                 Err(error) if self.trash.is_none() && staging::lacks_room(&error) => {
-                    remove(self.dir, name, expected.kind).await.during(Verb::Remove)
+                    remove(self.run, self.dir, name, expected.kind).await.during(Verb::Remove)
                 }
                 Err(error) => Err(Verb::Remove.failed(error)),
             }
@@ -313,15 +315,32 @@ impl Folder<'_> {
     }
 }
 
+/// Moves an entry to a name that is free. A folder that is moved to another one is written to: it has a new `..`.
+pub(super) async fn move_into(
+    run: &Run,
+    (from, name): (&Dir, &Name),
+    (to, new_name): (&Dir, &Name),
+) -> IoResult<()> {
+    let moves = || staging::rename_into(from, name, to, new_name);
+    match moves().await {
+        Err(refused) if refused.is(Errno::ACCESS) && !run.user.is_root => {
+            let Ok(folder) = from.reach_dir(name, false).await else { return Err(refused) };
+            lent::with_permission(run, &folder, moves).await
+        }
+        moved => moved,
+    }
+}
+
 /// Removes an entry. A folder has to be empty, but for parts.
-pub(super) async fn remove(dir: &Dir, name: &Name, kind: FileKind) -> IoResult<()> {
+pub(super) async fn remove(run: &Run, dir: &Dir, name: &Name, kind: FileKind) -> IoResult<()> {
     if kind != FileKind::Directory {
         return dir.unlink(name).await;
     }
     match dir.remove_dir(name).await {
         Err(error) if error.is(Errno::NOTEMPTY) || error.is(Errno::EXIST) => {
             // Nothing goes on with parts in a folder that goes away.
-            staging::clear_parts(&dir.open_dir(name).await?).await?;
+            let folder = dir.open_dir(name).await?;
+            lent::with_permission(run, &folder, || staging::clear_parts(&folder)).await?;
             dir.remove_dir(name).await
         }
         removed => removed,

@@ -15,6 +15,7 @@ pub(crate) mod events;
 mod folded;
 mod killed;
 mod large;
+mod lent;
 mod listed;
 mod load;
 mod output;

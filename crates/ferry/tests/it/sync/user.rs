@@ -24,13 +24,13 @@ pub(super) fn give_to_user(pair: &Pair) {
 }
 
 /// Gives a pair to that user, and leaves its modes.
-fn give_entries_to_user(pair: &Pair) {
+pub(super) fn give_entries_to_user(pair: &Pair) {
     let given = Command::new("chown").args(["-hR", "65534:65534", "."]).current_dir(pair.path()).status();
     assert!(given.unwrap().success());
 }
 
 /// Runs `ferry sync` as that user, who can run `program`.
-fn sync_as_user(program: &Path, pair: &Pair, words: &[&str]) -> Output {
+pub(super) fn sync_as_user(program: &Path, pair: &Pair, words: &[&str]) -> Output {
     let mut command = Command::new(program);
     command.arg("sync").args(words).current_dir(pair.path()).env("LC_ALL", "C.UTF-8");
     command.uid(NOBODY).gid(NOBODY).output().unwrap()
@@ -87,7 +87,7 @@ fn read_only_pair(memory: &Filesystem) -> Pair {
     pair
 }
 
-fn mode(path: &Path) -> u32 {
+pub(super) fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o7777
 }
 
