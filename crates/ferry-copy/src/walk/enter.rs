@@ -140,6 +140,9 @@ async fn try_enter(
     if run.options.fsync {
         Box::pin(run.durable.meet(target_stat.device, &target, || folder.target_path())).await;
     }
+    if folder.role == Role::Operand && is_elsewhere(&source_parent, &stat).await {
+        run.devices.watch(&source, Some(&target));
+    }
     let facts = facts(run, stat, &target_stat, xattrs, gives_acl, &made);
     let listed = source.clone();
     folder.open_with(facts, Dirs { source, target });
@@ -154,6 +157,11 @@ async fn try_enter(
         return Ok(None);
     }
     Ok(Some(Chunk::first(&run.open_listings, listed, entries).await))
+}
+
+/// Returns true if a folder is on another device than the folder above: it is a mount point, or a link has led to it.
+async fn is_elsewhere(parent: &Dir, folder: &Stat) -> bool {
+    parent.stat().await.is_ok_and(|above| above.device != folder.device)
 }
 
 /// Makes an empty copy of a folder that can't be opened, with its kept attributes.

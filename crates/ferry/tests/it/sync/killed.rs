@@ -61,7 +61,7 @@ pub(super) fn contents(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 }
 
 /// Bytes that files beneath a folder take, hidden ones included.
-fn stored(root: &Path) -> u64 {
+pub(super) fn stored(root: &Path) -> u64 {
     let mut bytes = 0;
     let mut folders = vec![root.to_owned()];
     while let Some(folder) = folders.pop() {

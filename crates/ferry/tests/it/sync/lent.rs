@@ -16,6 +16,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::calls::contents;
 use super::deletion::trashes;
+use super::killed::stored;
 use super::user::{NOBODY, give_entries_to_user, mode, sync_as_user};
 use super::{Pair, said};
 use crate::random::filesystem::Filesystem;
@@ -195,7 +196,7 @@ fn an_undo_moves_folders_out_of_the_way_whose_modes_deny_it() {
         for text in ["old", "new"] {
             // The trash of the first undo has the folder.
             let trash = trashes(&target).remove(0);
-            let undone = sync_as_user(&ferry, &pair, &["--undo", backend, trash.to_str().unwrap()]);
+            let undone = sync_as_user(&ferry, &pair, &[backend, "--undo", trash.to_str().unwrap()]);
             assert!(undone.status.success() && !trash.exists(), "{}", said(&undone));
             let path = target.join(if text == "old" { "x" } else { "x/y/file" });
             assert_eq!(fs::read(path).unwrap(), text.as_bytes(), "{}", said(&undone));
@@ -210,18 +211,19 @@ fn an_interrupted_run_gives_modes_back_and_partial_files_go_with_their_folder() 
     let Some((memory, ferry)) = prepared() else { return };
     let trees = || Tree::new().with("folder", closed()).with("stays", file(""));
     let pair = Pair::new(memory.path(), 0, &trees(), &trees());
-    fs::write(pair.path().join("source/folder/large"), vec![7; 80 << 20]).unwrap();
+    fs::write(pair.path().join("source/folder/large"), vec![7; 120 << 20]).unwrap();
     give_entries_to_user(&pair);
     let mut command = Command::new(&ferry);
-    command.args(["sync", "--bwlimit=20M", "source", "target"]).current_dir(pair.path());
+    command.args(["sync", "--bwlimit=40M", "source", "target"]).current_dir(pair.path());
     let run = command.uid(NOBODY).gid(NOBODY).stderr(Stdio::piped()).spawn().unwrap();
     let folder = pair.path().join("target/folder");
-    while fs::read_dir(&folder).unwrap().count() < 2 {
+    while stored(&folder) < 40 << 20 {
         std::thread::sleep(Duration::from_millis(20));
     }
     assert_eq!(mode(&folder), 0o755);
-    kill_process(Pid::from_child(&run), Signal::INT).unwrap();
+    kill_process(Pid::from_child(&run), Signal::TERM).unwrap();
     let output = run.wait_with_output().unwrap();
+    assert!(!output.status.success(), "it was not interrupted: {}", said(&output));
     assert_eq!(mode(&folder), 0o555, "{}", said(&output));
     assert!(fs::read_dir(&folder).unwrap().count() > 0, "it keeps what was copied: {}", said(&output));
     fs::remove_dir_all(pair.path().join("source/folder")).unwrap();
