@@ -5,9 +5,9 @@
 //! page cache, TARGET by a small file that is synced (`health.rs` of ferry-io). If each answers, or can't be asked, the failure
 //! belongs to its path. Otherwise the run is stopped, and later failures for this reason are not reported. A device that did
 //! not fail is not asked again for a second. If a copy has several operands, the device of one ends only that operand: the
-//! others may be on other devices.
+//! others may be on other devices. Later operands on that device are passed over.
 //!
-//! Limits: what is mounted within a tree is not asked about. Nor can a source be asked that has no file of 4 KiB or more, or
+//! Limits: what is mounted within a tree is not asked about, and with `--parents` only the device of the working directory is. Nor can a source be asked that has no file of 4 KiB or more, or
 //! whose filesystem has no direct I/O. A device that is slow to fail holds up all workers that have met an error.
 
 use std::fmt;
@@ -34,6 +34,8 @@ pub struct Devices {
     ends_operand: AtomicBool,
     /// Number of operands that ended early.
     ended_operands: AtomicU64,
+    /// Numbers of the devices that have ended them.
+    gone: Mutex<Vec<u64>>,
     /// Set once a failure for this reason was reported.
     is_reported: AtomicBool,
 }
@@ -44,7 +46,8 @@ const HOLDS: Duration = Duration::from_secs(1);
 struct Roots {
     /// Time at which the source's and the target's device were last asked, and did not fail.
     answered: [Option<Instant>; 2],
-    source: Dir,
+    /// `None` until the source of the present operand is open.
+    source: Option<Dir>,
     target: Option<Dir>,
     /// Set if the target could be written to when the run began.
     is_writable: bool,
@@ -67,6 +70,7 @@ impl Devices {
             is_one_of_several: AtomicBool::new(false),
             ends_operand: AtomicBool::new(false),
             ended_operands: AtomicU64::new(0),
+            gone: Mutex::default(),
             is_reported: AtomicBool::new(false),
         }
     }
@@ -76,6 +80,9 @@ impl Devices {
         self.is_one_of_several.store(true, Ordering::SeqCst);
         if self.ends_operand.swap(false, Ordering::SeqCst) {
             self.is_reported.store(false, Ordering::SeqCst);
+        }
+        if let Some(roots) = &mut *lock(&self.roots) {
+            roots.source = None;
         }
     }
 
@@ -95,8 +102,23 @@ impl Devices {
         // A target that was writable for an operand before has become read-only during the run.
         let was_writable = roots.as_ref().is_some_and(|roots| roots.is_writable);
         let is_writable = was_writable || target.is_some_and(|target| !target.is_read_only());
-        let (source, target) = (source.clone(), target.cloned());
+        let (device, source, target) = (source.device(), Some(source.clone()), target.cloned());
         *roots = Some(Roots { answered: [None; 2], source, target, is_writable });
+        // It is not asked again, and its first failure was reported.
+        if lock(&self.gone).contains(&device) {
+            self.is_reported.store(true, Ordering::SeqCst);
+            self.end_operand(device);
+        }
+    }
+
+    fn end_operand(&self, device: u64) {
+        let mut gone = lock(&self.gone);
+        if !gone.contains(&device) {
+            gone.push(device);
+        }
+        if !self.ends_operand.swap(true, Ordering::SeqCst) {
+            self.ended_operands.fetch_add(1, Ordering::SeqCst);
+        }
     }
 
     /// Returns the side whose device has stopped the run.
@@ -121,22 +143,41 @@ impl Devices {
         }
         // Other workers wait: their errors may have the same cause.
         let mut roots = lock(&self.roots);
-        if self.lost().is_some() || self.ends_operand() {
+        if self.lost().is_some() {
             return true;
         }
         if self.io.is_stopped() {
             return false;
         }
         let Some(roots) = &mut *roots else { return false };
+        let stop = || {
+            self.lost.get_or_init(|| Side::Target);
+            self.io.stop();
+        };
+        if self.ends_operand() {
+            // The target may be on the same device, or fail as well.
+            if roots.fails(Side::Target) {
+                stop();
+            }
+            return errno != Errno::ROFS || self.lost().is_some();
+        }
         // Both: folders of both sides are opened again in many steps. Only a target becomes read-only.
         let sides = if errno == Errno::ROFS { &[Side::Target][..] } else { &[Side::Source, Side::Target] };
         let Some(&side) = sides.iter().find(|side| roots.fails(**side)) else { return false };
-        if side == Side::Source && self.is_one_of_several.load(Ordering::SeqCst) {
-            self.ended_operands.fetch_add(1, Ordering::SeqCst);
-            self.ends_operand.store(true, Ordering::SeqCst);
-        } else {
-            self.lost.get_or_init(|| side);
-            self.io.stop();
+        match (side, &roots.source) {
+            (Side::Target, _) => stop(),
+            (Side::Source, Some(source)) if self.is_one_of_several.load(Ordering::SeqCst) => {
+                let device = source.device();
+                if roots.fails(Side::Target) {
+                    stop();
+                } else {
+                    self.end_operand(device);
+                }
+            }
+            (Side::Source, _) => {
+                self.lost.get_or_init(|| side);
+                self.io.stop();
+            }
         }
         true
     }
@@ -149,10 +190,10 @@ impl Roots {
         if answered.is_some_and(|at| at.elapsed() < HOLDS) {
             return false;
         }
-        let health = match (side, &self.target) {
-            (Side::Source, _) => self.source.read_health(),
-            (Side::Target, Some(target)) => target.write_health(next_hidden_name, self.is_writable),
-            (Side::Target, None) => Health::Unknown,
+        let health = match (side, &self.source, &self.target) {
+            (Side::Source, Some(source), _) => source.read_health(),
+            (Side::Target, _, Some(target)) => target.write_health(next_hidden_name, self.is_writable),
+            (Side::Source, None, _) | (Side::Target, _, None) => Health::Unknown,
         };
         let fails = matches!(health, Health::Fails(_));
         if !fails {

@@ -446,7 +446,7 @@ pub struct Summary {
     pub out_of_space: bool,
     /// Set if the device of this side ended the run, because it fails or is gone.
     pub lost: Option<Side>,
-    /// Operands that ended early, because their device fails or is gone. The others were copied.
+    /// Number of operands that ended early, because their device fails or is gone.
     pub ended_operands: u64,
     /// Time from start to end, without opening and closing counters and recordings.
     pub wall: Duration,

@@ -170,7 +170,7 @@ async fn copy_entries(
     let keeps_order = run.keeps_order(folder);
     let at_once = if keeps_order { 1 } else { run.limits.entries_at_once };
     let next = || {
-        // Folders among the rest stay counted as not listed, so that the walk counts as ended only with the run.
+        // Folders that are left stay in the count of those to be listed. So the walk does not count as ended before the run.
         if run.devices.ends_operand() {
             return None;
         }

@@ -63,6 +63,12 @@ impl Dir {
         crate::probe::filesystem_uuid(self.fd())
     }
 
+    /// Device number of its filesystem, as known when it was opened.
+    #[must_use]
+    pub fn device(&self) -> u64 {
+        self.fd.device()
+    }
+
     fn place(&self, name: &Name) -> FileOrEntry {
         FileOrEntry::Entry(Arc::clone(&self.fd), name.clone())
     }

@@ -22,8 +22,8 @@ const BYTES: usize = 4096;
 /// Most folders that are listed to find files, and most entries of each.
 const FOLDERS: usize = 16;
 const ENTRIES: usize = 256;
-/// Most files that are opened.
-const TRIED: usize = 32;
+/// Most files that are opened: most of a tree's files may be too small to tell anything.
+const TRIED: usize = 256;
 /// Most files that can't be read, then the search ends.
 const FILES: usize = 8;
 /// Fewest failures that prove something: a single one may be a bad sector.
@@ -59,7 +59,7 @@ impl Health {
 }
 
 impl Dir {
-    /// Reads up to 32 files in this folder and beneath it past the page cache (O_DIRECT), until one can be read or 8 can't, and
+    /// Reads up to 256 files in this folder and beneath it past the page cache (O_DIRECT), until one can be read or 8 can't, and
     /// finds out if the device still works. In a simulation each device works.
     ///
     /// ```
@@ -175,7 +175,7 @@ impl Search {
         if self.one_is_read() {
             return Health::Works;
         }
-        // Bad blocks may hold some folders. A list from the page cache proves nothing, so files decide if there are any.
+        // Bad blocks may hold some folders: if another one was listed, files alone decide.
         let failed_folders = if self.has_listed { 0 } else { self.failed_folders };
         match self.last {
             Some(errno) if self.failed_files + failed_folders >= FEWEST => Health::Fails(errno),
@@ -245,7 +245,7 @@ impl Search {
     }
 }
 
-/// Returns positions of at most 32 of `count` files. Neighbours share bad blocks of inodes or data, so the first 8 positions
+/// Returns positions of at most [`TRIED`] of `count` files. Neighbours share bad blocks of inodes or data, so the first 8 positions
 /// already are spread evenly over all files: the order is a bit-reversal permutation.
 fn spread(count: usize) -> impl Iterator<Item = usize> {
     let tried = count.min(TRIED);

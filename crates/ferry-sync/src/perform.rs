@@ -468,11 +468,16 @@ impl Sink for Performer<'_> {
 
     async fn take(&mut self, batch: Batch) -> io::Result<()> {
         let is_refused = |refused: &PathBuf| batch.folder.starts_with(refused);
-        if self.copier.is_stopped() || self.refused.as_ref().is_some_and(is_refused) {
-            return Ok(());
-        }
         let is_copied = |planned: &&Planned| planned.copies() && last_name(&planned.action).is_some();
         let copied = batch.actions.iter().filter(is_copied).count();
+        if self.copier.is_stopped() {
+            return Ok(());
+        }
+        if self.refused.as_ref().is_some_and(is_refused) {
+            self.count(copied);
+            self.counted.set(0);
+            return Ok(());
+        }
         if !self.has_begun && copied > 0 {
             self.has_begun = true;
             self.run_mark = self.main.mark_run().await;

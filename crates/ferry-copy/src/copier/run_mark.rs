@@ -1,4 +1,6 @@
 //! The mark of a run in the root of its target (`staging/run_mark.rs`). The root keeps its time and its mode.
+//!
+//! Limit: a change of the root by another program at the same moment does not show in its time.
 
 use ferry_io::{Dir, protect};
 
@@ -38,7 +40,7 @@ impl Copier {
     async fn with_root<T>(&self, root: &Pair, change: impl AsyncFnOnce(&Dir) -> T) -> Option<T> {
         let dir = self.run.dirs(&root.0).await.ok()?.target;
         let before = dir.stat().await.ok()?;
-        // It may have been lent before, and have its final mode by now.
+        // `lend` asks once for each folder. Taken back first, it asks again: the root may have its final mode by now.
         lent::take_back(&self.run, &root.0).await.ok();
         lent::lend(&self.run, &root.0, false).await;
         let changed = change(&dir).await;

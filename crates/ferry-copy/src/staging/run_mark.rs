@@ -67,9 +67,11 @@ impl RunMark {
         Some(file.try_lock_shared().unwrap_or(true))
     }
 
-    /// Removes the mark.
+    /// Removes the mark, unless its run is at work after all: it may have been seen before it was locked.
     pub(crate) async fn remove(&self, dir: &Dir, folder: u64) {
-        dir.unlink(&self.name(folder)).await.ok();
+        if self.is_over(dir, folder).await == Some(true) {
+            dir.unlink(&self.name(folder)).await.ok();
+        }
     }
 }
 
@@ -89,7 +91,13 @@ impl OwnRunMark {
             let mark = RunMark { session, process: std::process::id(), number };
             match protect(dir.open(&mark.name(folder), OpenHow::create(PRIVATE))).await {
                 Ok(file) => {
-                    file.try_lock().ok();
+                    // Another run may look at it at this moment.
+                    for _ in 0..ATTEMPTS {
+                        if file.try_lock() != Ok(false) {
+                            break;
+                        }
+                        std::thread::yield_now();
+                    }
                     return Some(Self { mark, _file: file });
                 }
                 Err(error) if error.is(ferry_io::Errno::EXIST) => {}
@@ -101,7 +109,7 @@ impl OwnRunMark {
 
     /// Removes the mark.
     pub(crate) async fn remove(self, dir: &Dir, folder: u64) {
-        self.mark.remove(dir, folder).await;
+        dir.unlink(&self.mark.name(folder)).await.ok();
     }
 }
 

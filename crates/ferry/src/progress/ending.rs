@@ -15,7 +15,7 @@ pub(crate) enum Cause {
     Space,
     /// The device of this side fails or is gone.
     Device(Side),
-    /// The device of one of several sources fails or is gone. The others were copied.
+    /// The devices of some of several sources fail or are gone. The others were copied.
     Operand,
 }
 
@@ -33,7 +33,7 @@ impl Cause {
                 "stopped early, because the target's device fails, is gone or has become read-only, after"
             }
             Self::Operand => {
-                "one of the sources was left early, because its device fails or is gone; the copy ended after"
+                "not every source was copied to its end, because a device fails or is gone; the copy ended after"
             }
         }
     }
@@ -47,7 +47,7 @@ impl Cause {
             Self::Device(Side::Target) => {
                 Some("stopped early: the target's device fails, is gone or has become read-only")
             }
-            Self::Operand => Some("one of the sources was left early: its device fails or is gone"),
+            Self::Operand => Some("not every source was copied to its end: a device fails or is gone"),
         }
     }
 }

@@ -87,7 +87,7 @@ fn after_an_interruption_the_closing_line_has_the_figures_of_progress() {
     let left = Summary { ended_operands: 1, failed: 1, ..summary() };
     assert_eq!(
         closing(&left, &unknown, Some("-u"), 400),
-        "one of the sources was left early, because its device fails or is gone; the copy ended after 1 entry, 851 MB in \
+        "not every source was copied to its end, because a device fails or is gone; the copy ended after 1 entry, 851 MB in \
          1.2 s (709 MB/s), 1 failed; complete files kept; once the device is back, with -u the same command continues"
     );
 }

@@ -198,3 +198,36 @@ fn the_source_of_a_copy_is_unplugged() {
 fn the_target_of_a_copy_is_unplugged() {
     check("sync::unplugged::the_target_of_a_copy_is_unplugged", ("ext4", COPY), 8, false);
 }
+
+/// Regression: each of the sources on the device was asked, and reported.
+#[test]
+fn several_sources_on_one_device_are_unplugged() {
+    const TEST: &str = "sync::unplugged::several_sources_on_one_device_are_unplugged";
+    Device::within(TEST, |place, device| {
+        device.make("ext4");
+        let (new, _) = trees();
+        let source = device.path().join("source");
+        make::make(&new, &source).unwrap();
+        make::make(&Tree::new().with("file", Node::seeded(10_000, 1)), &place.join("other")).unwrap();
+        device.restore();
+        let mut folders: Vec<PathBuf> =
+            fs::read_dir(&source).unwrap().map(|entry| entry.unwrap().path()).collect();
+        folders.sort();
+        fs::create_dir(place.join("target")).unwrap();
+        let mut command = Command::new("timeout");
+        command
+            .args(["--signal=KILL", "60", FERRY, "cp", "-r", RATE])
+            .args(&folders)
+            .args(["other", "target"]);
+        let run = command.current_dir(place).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(300));
+        device.cut();
+        let output = run.wait_with_output().unwrap();
+        let text = said(&output);
+        assert_eq!(output.status.code(), Some(1), "{text}");
+        assert_eq!(contents(&place.join("other")), contents(&place.join("target/other")), "{text}");
+        assert!(text.contains("not every source was copied to its end"), "{text}");
+        let lines = text.lines().filter(|line| line.starts_with("ferry cp: ")).count();
+        assert!(lines <= LINES, "{text}");
+    });
+}
