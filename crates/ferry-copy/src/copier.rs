@@ -571,7 +571,7 @@ impl Copier {
     /// Ends the run: makes everything durable if requested, and returns the totals. The caller adds those of the runtime.
     pub async fn end(self) -> Summary {
         self.run.walk_shrinks();
-        sync::filesystems(&self.run).await;
+        sync::filesystems(&self.run, true).await;
         self.run.summary()
     }
 }

@@ -71,7 +71,7 @@ pub async fn run_in(
         copy_item(&run, item).await;
     }
     progress.walk_ended.store(true, Ordering::Release);
-    sync::filesystems(&run).await;
+    sync::filesystems(&run, true).await;
     run.summary()
 }
 

@@ -60,7 +60,8 @@ pub(crate) async fn folder(target: &Dir) -> ferry_io::Result<()> {
 }
 
 /// Syncs the filesystems that the run has written to. Returns false if any of them may not be durable; a failure is reported once.
-pub(crate) async fn filesystems(run: &Run) -> bool {
+/// Unless this `is_end`, the reason may be a device that fails, and calls that follow would fail, too.
+pub(crate) async fn filesystems(run: &Run, is_end: bool) -> bool {
     if !run.options.fsync || !run.durable.awaits_end() {
         return true;
     }
@@ -73,9 +74,11 @@ pub(crate) async fn filesystems(run: &Run) -> bool {
         if let Err(error) = protect(filesystem.file.sync_filesystem()).await {
             are_durable = false;
             run.durable.forget(filesystem.device);
-            let path = filesystem.path;
-            // Everything else is done: no device is asked.
-            run.report(path.clone(), path, Verb::Sync.failed(error));
+            let (path, kind) = (filesystem.path, Verb::Sync.failed(error));
+            match is_end {
+                true => run.report(path.clone(), path, kind),
+                false => run.fail_at(path.clone(), path, kind),
+            }
         }
     }
     are_durable

@@ -20,7 +20,10 @@ impl Copier {
     /// Removes the mark of this run, and those of runs that have ended. If this run was stopped, or something may not be durable
     /// that should be, the marks stay.
     pub async fn unmark_run(&self, root: &Pair, own: Option<OwnRunMark>, ended: &[RunMark]) {
-        if own.is_none() && ended.is_empty() || self.is_stopped() || !sync::filesystems(&self.run).await {
+        if own.is_none() && ended.is_empty()
+            || self.is_stopped()
+            || !sync::filesystems(&self.run, false).await
+        {
             return;
         }
         let Some(facts) = root.0.facts() else { return };
