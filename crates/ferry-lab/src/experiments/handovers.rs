@@ -21,7 +21,7 @@ use crate::record::{Better, Cell, Measure, Record};
 use crate::session::{Session, Subject, Turn};
 use crate::settings::{Parameter, ParameterKind, Settings};
 use crate::statistics::Interval;
-use crate::table::{Table, not_measured};
+use crate::table::Table;
 use crate::verdict::Verdict;
 
 #[cfg(test)]
@@ -287,7 +287,6 @@ fn table(record: &Record) -> Table {
         }
     }
     table.notes.extend(has_serial.then(|| "*: one at a time.".to_owned()));
-    table.notes.extend(not_measured(&record.cells));
     let published = "Document 003: writes to regular files are always handed over, except on XFS.";
     table.notes.push(published.to_owned());
     table

@@ -30,7 +30,7 @@ use crate::record::{Better, Cell, Figures, Measure, Record};
 use crate::session::{Session, Subject, Turn};
 use crate::settings::{Parameter, ParameterKind, Settings};
 use crate::stop::Stop;
-use crate::table::{Table, not_measured};
+use crate::table::Table;
 use crate::units::{figure, real, size};
 use crate::verdict::Verdict;
 
@@ -380,14 +380,12 @@ fn medians<'r>(
     let names: Vec<String> = measures.iter().map(|(name, _)| about(name)).collect();
     let columns: Vec<&str> = ["mode and block"].into_iter().chain(names.iter().map(String::as_str)).collect();
     let mut table = Table::new(title, &columns);
-    let cells: Vec<&Cell> = cells.into_iter().collect();
-    for cell in cells.iter().filter(|cell| !cell.runs.is_empty()) {
+    for cell in cells.into_iter().filter(|cell| !cell.runs.is_empty()) {
         let text = |(name, unit): &(&str, &str)| {
             let summary = record.summary(cell, name);
             summary.map_or_else(|| "-".to_owned(), |found| figure(found.median.middle, unit))
         };
         table.row(std::iter::once(cell.name.clone()).chain(measures.iter().map(text)).collect());
     }
-    table.notes.extend(not_measured(cells));
     table
 }

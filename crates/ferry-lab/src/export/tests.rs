@@ -173,7 +173,7 @@ fn markdown_has_all_claims_and_the_warnings() {
     assert!(text.starts_with(first), "{text}");
     for part in [
         "| ferry | 1.50 s (1.50-1.50) | 0.50 (0.50-0.50) | 2.00 s | 0.80 |\n",
-        "### small, cold\n\nNot measured: cp, ferry, limit-copy-range-3 (cold caches need",
+        "\n\nNot measured: cold (cold caches need the right",
         "| ferry cp reaches 0.97 of the limit (small, warm) | does not hold | 0.80 (0.80-0.80) |\n",
         "| ferry cp reaches 0.97 of the limit (small, cold) | not measured |  |\n",
         "### Warnings\n\n- discards; remount it\n- huge:4/warm/ferry: the confidence interval",

@@ -1,11 +1,12 @@
-//! The result as text for a terminal: the answer, the conditions, tables, claims and warnings.
+//! The result as text for a terminal: the answer, the conditions, tables and their footnote, claims and
+//! warnings.
 
 use super::conditions::machine;
 use super::told;
 use crate::claims;
 use crate::experiment::Experiment;
 use crate::record::Record;
-use crate::table::wrapped;
+use crate::table::{not_measured, wrapped};
 
 /// Formats a record in lines of at most `columns` characters, unless a word or figure is longer.
 #[must_use]
@@ -15,11 +16,16 @@ pub fn text(experiment: &dyn Experiment, record: &Record, columns: usize) -> Str
         out += &indented("", &line, columns);
     }
     out += &format!("\n{}", indented("", &machine(record), columns));
-    let tables = experiment.tables(record);
-    for table in tables.iter().chain(&claims::decided(&experiment.verdicts(record))) {
+    for table in told::tables(experiment, record) {
         out += &format!("\n{}", table.text_in(columns));
     }
-    let warnings = told::warnings(record, &tables);
+    if let Some(note) = not_measured(record) {
+        out += &format!("\n{}", indented("", &note, columns));
+    }
+    if let Some(claims) = claims::decided(&experiment.verdicts(record)) {
+        out += &format!("\n{}", claims.text_in(columns));
+    }
+    let warnings = told::warnings(record);
     if !warnings.is_empty() {
         out += "\nWarnings\n";
         warnings.iter().for_each(|line| out += &indented("- ", line, columns));

@@ -1,4 +1,4 @@
-//! Sentences that the text and the Markdown of a result share: the first lines, and the warnings.
+//! Parts that the text and the Markdown of a result share: the first lines, the tables, and the warnings.
 
 use crate::experiment::Experiment;
 use crate::record::warning::{Warning, WarningKind};
@@ -17,11 +17,18 @@ pub(super) fn first(experiment: &dyn Experiment, record: &Record) -> Vec<String>
     lines
 }
 
-/// Returns the warnings, each with its cells. Those that a table's note or the first lines say are left out.
-pub(super) fn warnings(record: &Record, tables: &[Table]) -> Vec<String> {
-    let notes = || tables.iter().flat_map(|table| &table.notes);
+/// Returns the tables that have something to show.
+pub(super) fn tables(experiment: &dyn Experiment, record: &Record) -> Vec<Table> {
+    let mut tables = experiment.tables(record);
+    tables.retain(|table| !table.is_empty());
+    tables
+}
+
+/// Returns the warnings, each with its cells. Those that the footnote or the first lines say are left out.
+pub(super) fn warnings(record: &Record) -> Vec<String> {
     let is_noted = |warning: &Warning| {
-        warning.kind == WarningKind::Missing && notes().any(|n| n.contains(&warning.message))
+        let cell = record.cell(&warning.cell).filter(|cell| cell.runs.is_empty());
+        warning.kind == WarningKind::Missing && cell.is_some()
     };
     let mut groups: Vec<(&Warning, Vec<String>)> = Vec::new();
     for warning in record.warnings.iter().filter(|warning| !is_of_quick(warning) && !is_noted(warning)) {

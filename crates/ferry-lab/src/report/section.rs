@@ -10,7 +10,7 @@ use crate::plot::Plot;
 use crate::published::{self, MACHINES};
 use crate::record::warning::Warning;
 use crate::record::{Record, Scale};
-use crate::table::Table;
+use crate::table::{Table, not_measured};
 use crate::verdict::{Outcome, Verdict};
 use crate::warnings::counted;
 
@@ -49,7 +49,8 @@ impl<'s> Section<'s> {
         let Source { record, experiment, .. } = source;
         let headline = experiment.headline(record);
         let plots = source.plots_of(&headline);
-        let (verdicts, tables) = (experiment.verdicts(record), experiment.tables(record));
+        let (verdicts, mut tables) = (experiment.verdicts(record), experiment.tables(record));
+        tables.retain(|table| !table.is_empty());
         Self { source, id, title, differences, verdicts, headline, plots, tables }
     }
 
@@ -157,7 +158,7 @@ impl<'s> Section<'s> {
         list("warnings", groups.iter().map(|group| advice(group)))
     }
 
-    /// Each table, with the documents' own beside it.
+    /// Each table, with the documents' own beside it, and the footnote about absent cells.
     fn tables(&self) -> String {
         let mut out = String::new();
         for (index, one) in self.tables.iter().enumerate() {
@@ -174,6 +175,9 @@ impl<'s> Section<'s> {
             } else {
                 format!("<div class=\"beside\">\n{own}<div>\n{beside}</div>\n</div>\n")
             };
+        }
+        if let Some(note) = not_measured(self.record()) {
+            out += &format!("<p class=\"note\">{}</p>\n", escaped(&note));
         }
         out
     }

@@ -1,4 +1,4 @@
-//! Tables of a record's cells: a row for each cell with figures, and one note about the others.
+//! Tables of a record's cells: a row for each cell with runs. [`not_measured`](super::not_measured) names the others.
 
 use std::collections::BTreeSet;
 
@@ -55,8 +55,7 @@ impl<'c> Columns<'c> {
 
     fn rows(&self, record: &Record, title: &str, cells: &[&Cell], shared: &str) -> Table {
         let has_figures = |cell: &&Cell, measure: &Measure| !cell.figures(&measure.name).is_empty();
-        let (taken, absent): (Vec<&Cell>, Vec<&Cell>) =
-            cells.iter().copied().partition(|cell| has_figures(cell, self.first));
+        let taken: Vec<&Cell> = cells.iter().copied().filter(|cell| !cell.runs.is_empty()).collect();
         let others = self.others.iter().copied();
         let others: Vec<&Measure> =
             others.filter(|measure| taken.iter().any(|cell| has_figures(cell, measure))).collect();
@@ -94,34 +93,8 @@ impl<'c> Columns<'c> {
             row.extend(self.last.iter().map(|(_, text)| text(cell)));
             table.row(row);
         }
-        table.notes.extend(note(absent.iter().map(|cell| (name(&cell.name), why(cell)))));
         table
     }
-}
-
-/// Returns a note about the cells without runs, if there are any.
-#[must_use]
-pub fn not_measured<'r>(cells: impl IntoIterator<Item = &'r Cell>) -> Option<String> {
-    let absent = cells.into_iter().filter(|cell| cell.runs.is_empty());
-    note(absent.map(|cell| (cell.name.clone(), why(cell))))
-}
-
-fn why(cell: &Cell) -> &str {
-    cell.missing.as_deref().unwrap_or("not taken")
-}
-
-/// `Not measured: sqpoll, iopoll (REASON); fio (REASON).`
-fn note<'r>(absent: impl Iterator<Item = (String, &'r str)>) -> Option<String> {
-    let mut groups: Vec<(&str, Vec<String>)> = Vec::new();
-    for (name, why) in absent {
-        match groups.iter_mut().find(|(known, _)| *known == why) {
-            Some((_, names)) => names.push(name),
-            None => groups.push((why, vec![name])),
-        }
-    }
-    let group = |(why, names): &(&str, Vec<String>)| format!("{} ({why})", listed(names));
-    let groups: Vec<String> = groups.iter().map(group).collect();
-    (!groups.is_empty()).then(|| format!("Not measured: {}.", groups.join("; ")))
 }
 
 /// Names the first cells and counts the others: `one, two, three, four and 3 more`.

@@ -1,6 +1,6 @@
-use super::{Table, measured, of_cells, of_record, wrapped};
+use super::{Table, measured, not_measured, of_cells, of_record, wrapped};
 use crate::record::tests::record;
-use crate::record::{Better, Measure};
+use crate::record::{Better, Cell, Measure, Record};
 use crate::statistics::Interval;
 
 #[test]
@@ -103,12 +103,57 @@ fn long_words_are_broken_after_slashes_only() {
 }
 
 #[test]
-fn a_record_has_a_row_for_each_cell_with_figures_and_a_note_for_the_others() {
+fn a_record_has_a_row_for_each_cell_with_runs_and_one_footnote_for_the_others() {
     let table = of_record(&record());
     assert_eq!(table.columns, ["cell", "returned", "times small/cp"]);
     assert_eq!(table.rows, [["small/cp", "200 ms", ""], ["small/ferry", "100 ms", "0.50"]]);
-    assert_eq!(table.notes, ["Not measured: small/rsync ('rsync' is not found on the PATH)."]);
+    assert_eq!(table.notes, [""; 0]);
+    let note = "Not measured: small/rsync ('rsync' is not found on the PATH).";
+    assert_eq!(not_measured(&record()).as_deref(), Some(note));
     assert!(table.rows.iter().all(|row| row.len() == table.columns.len()));
+}
+
+/// Returns the footnote of a record whose cells have runs, unless their names are followed by a reason.
+fn footnote(cells: &[(&str, Option<&str>)]) -> Option<String> {
+    let known = record();
+    let cell = |(name, missing): &(&str, Option<&str>)| Cell {
+        name: (*name).to_owned(),
+        missing: missing.map(str::to_owned),
+        runs: if missing.is_some() { Vec::new() } else { known.cells[0].runs.clone() },
+        ..known.cells[0].clone()
+    };
+    not_measured(&Record { cells: cells.iter().map(cell).collect(), ..known.clone() })
+}
+
+#[test]
+fn a_part_that_only_absent_cells_have_stands_for_all_of_them() {
+    let (cold, rcp) = (Some("in memory"), Some("no 'rcp'"));
+    let copies = [
+        ("small/cold/cp", cold),
+        ("small/cold/rcp", cold),
+        ("large/cold/cp", cold),
+        ("large/cold/rcp", cold),
+        ("small/warm/cp", None),
+        ("small/warm/rcp", rcp),
+        ("large/warm/cp", None),
+        ("large/warm/rcp", rcp),
+    ];
+    assert_eq!(footnote(&copies).as_deref(), Some("Not measured: cold (in memory); rcp (no 'rcp')."));
+    // The same without the trees that make it clear.
+    let one = footnote(&copies[4..6]);
+    assert_eq!(one.as_deref(), Some("Not measured: small/warm/rcp (no 'rcp')."));
+    assert_eq!(footnote(&[("one/4K", None)]), None);
+}
+
+#[test]
+fn a_part_that_a_measured_cell_has_stands_for_none() {
+    let why = Some("it failed");
+    let found = footnote(&[("one/64/ring", why), ("two/64/ring", why), ("two/8/ring", None), ("one/8", why)]);
+    assert_eq!(found.as_deref(), Some("Not measured: one, two/64/ring (it failed)."));
+    // Numbers alone would not say what they are.
+    let found =
+        footnote(&[("one/64/ring", why), ("two/64/ring", why), ("two/8/ring", None), ("one/8", None)]);
+    assert_eq!(found.as_deref(), Some("Not measured: one/64/ring, two/64/ring (it failed)."));
 }
 
 #[test]

@@ -14,7 +14,7 @@ use crate::programs::Program;
 use crate::record::{Cell, Record};
 use crate::settings::Settings;
 use crate::statistics::Interval;
-use crate::table::{Table, not_measured};
+use crate::table::Table;
 use crate::units::{figure, plain, real, size};
 
 /// Size of the files of the other trees, the largest block; and of the published tree's.
@@ -100,6 +100,5 @@ pub(super) fn table(record: &Record) -> Option<Table> {
             text(scaled(record, cell).map(|calls| calls.middle)),
         ]);
     }
-    table.notes.extend(not_measured(cells()));
     (!table.is_empty()).then_some(table)
 }

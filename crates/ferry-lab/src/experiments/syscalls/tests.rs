@@ -6,6 +6,7 @@ use crate::needs::Need;
 use crate::record::tests::record;
 use crate::record::{Cell, Figures, Record, Run, Scale, Value};
 use crate::settings::Settings;
+use crate::table::not_measured;
 use crate::verdict::Outcome;
 
 /// A cell's mode, block and figures.
@@ -144,7 +145,7 @@ fn each_cell_with_runs_is_a_row_of_both_tables() {
     assert_eq!(tables.len(), 2);
     assert_eq!(tables[0].rows[0][..3], ["one/4K", "4", "-"]);
     assert_eq!(tables[0].rows.len(), 1);
-    assert_eq!(tables[0].notes, ["Not measured: auto/4K (it broke)."]);
+    assert_eq!(not_measured(&record).as_deref(), Some("Not measured: auto/4K (it broke)."));
     assert_eq!(Syscalls.plots(&record).len(), 1);
 }
 
