@@ -27,7 +27,7 @@ use crate::record::warning::{Warning, WarningKind};
 use crate::record::{Better, Cell, Figures, Measure, Record, Value};
 use crate::session::{Session, Subject, Turn};
 use crate::settings::{Parameter, ParameterKind, Settings};
-use crate::table::{self, Table};
+use crate::table::{Columns, Table};
 use crate::units::{figure, size};
 use crate::verdict::{Verdict, interval};
 
@@ -186,9 +186,13 @@ impl Experiment for Cache {
     fn tables(&self, record: &Record) -> Vec<Table> {
         let of = |(name, _): (&'static str, Access)| {
             let cells = record.cells.iter().filter(|cell| cell.text("access") == name);
-            table::of_cells(record, name, cells.filter(|cell| cell.text("way") != "lru"))
+            let cells: Vec<&Cell> = cells.filter(|cell| cell.text("way") != "lru").collect();
+            let mut columns = Columns::of(record)?;
+            // Requests of an access have one size, so that their rate says no more than the throughput.
+            columns.others.retain(|measure| measure.unit != "1/s");
+            Some(columns.table(record, name, &cells))
         };
-        let mut tables: Vec<Table> = Access::ALL.into_iter().map(of).collect();
+        let mut tables: Vec<Table> = Access::ALL.into_iter().filter_map(of).collect();
         tables.push(beside_lru(record));
         tables.retain(|table| !table.is_empty());
         tables

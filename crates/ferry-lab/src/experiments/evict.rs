@@ -26,6 +26,7 @@ use crate::plot::Plot;
 use crate::record::{Better, Cell, Figures, Measure, Record};
 use crate::session::{Session, Subject, Turn};
 use crate::settings::{Parameter, ParameterKind, Settings};
+use crate::table::{Columns, Table};
 use crate::units::{figure, real};
 use crate::verdict::Verdict;
 
@@ -44,6 +45,11 @@ const COPIERS: [(&str, Option<&str>); 4] = [
 ];
 /// Use of the working set during the copy: none, or repeated reads. Pages that were read only once are evicted first.
 const USES: [&str; 2] = ["left", "used"];
+/// Explanations of the table's words.
+const NOTES: [&str; 2] = [
+    "Resident: share of the working set in memory, the least during the copy and that after it.",
+    "left: not read during the copy. used: read again and again. never, auto, always: ferry cp with this --direct.",
+];
 /// Interval between two checks of the page cache.
 const ASKED_EVERY: Duration = Duration::from_millis(20);
 /// A working set of which so much stays is left alone.
@@ -164,6 +170,18 @@ impl Experiment for Evict {
         session.interleave(&mut subjects, &Sample::none())?;
         drop(subjects);
         limit.remove()
+    }
+
+    fn tables(&self, record: &Record) -> Vec<Table> {
+        let Some(mut columns) = Columns::of(record) else { return Vec::new() };
+        // Each copier moves the same bytes, so that a rate says no more than its time.
+        columns.others.retain(|measure| measure.unit != "B/s");
+        let cells: Vec<&Cell> = record.cells.iter().collect();
+        let mut table = columns.table(record, "A working set beside a copy", &cells);
+        if !table.is_empty() {
+            table.notes.extend(NOTES.map(str::to_owned));
+        }
+        vec![table]
     }
 
     fn plots(&self, record: &Record) -> Vec<Plot> {

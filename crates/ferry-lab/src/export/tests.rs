@@ -31,6 +31,8 @@ fn current_bench_has_a_result_a_cell() {
     assert!(value["config"]["uname"].as_str().unwrap().starts_with("Linux"));
 }
 
+mod caches;
+
 const NO_COLD: &str = "cold caches need the right to write /proc/sys/vm/drop_caches: run it as root, or leave out the cold state";
 
 /// A record of `lab limits`: one tree whose figures agree, one whose ferry scatters, and one that could not be measured.
