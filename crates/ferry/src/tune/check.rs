@@ -25,7 +25,7 @@ use rustix::fs::{Advice, fadvise, statvfs};
 
 use super::effect::Effect;
 use super::page::Page;
-use super::show::{place_of, refused};
+use super::show::{none, place_of, refused};
 use super::verdict::verdict;
 use crate::lab::ProgressLine;
 use crate::output::Output;
@@ -68,8 +68,7 @@ fn in_force(path: &Path, folder: &Path) -> Result<Stored, Failure> {
     let place = place_of(folder)?;
     let found = store::find(&store::folders(), &place.identity);
     let found = found.map_err(|(file, why)| Failure::Run(refused(&file, &why)))?;
-    let none = || Failure::Run(format!("there is no profile of the filesystem with {}", quote(path)));
-    let stored = found.ok_or_else(none)?;
+    let stored = found.ok_or_else(|| Failure::Run(none(path, &place)))?;
     match stored.profile.stale(&place, &kernel()) {
         Some(why) => Err(Failure::Run(format!("profile {} is not in force: {why}", quote(&stored.path)))),
         None => Ok(stored),

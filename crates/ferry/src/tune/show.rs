@@ -1,11 +1,11 @@
-//! `ferry tune --show`: lists profiles, their age, and whether copies use them.
+//! `ferry tune --show`: lists profiles: their effect on copies first, then their figures and age.
 
 use std::path::{Path, PathBuf};
 
 use ferry_lab::units::{figure, size};
 use ferry_lab::{Failure, machine};
 use ferry_tune::measure::folder_of;
-use ferry_tune::store;
+use ferry_tune::store::{self, Stored};
 use ferry_tune::{Place, Profile, age_seconds, kernel};
 
 use super::curve::{enough, random_read, sequential_read};
@@ -28,7 +28,7 @@ pub(super) fn show(paths: &[PathBuf], output: &Output) -> Result<u8, Failure> {
         paths.iter().map(|path| of(path)).collect::<Result<Vec<_>, Failure>>()?
     };
     if shown.is_empty() {
-        output.line("there are no profiles");
+        output.line("There are no profiles. `ferry tune PATH` makes one.");
     }
     for one in &shown {
         match one {
@@ -44,7 +44,7 @@ type Description = Result<String, String>;
 
 fn all() -> Vec<Description> {
     let one = |(path, read): (PathBuf, Result<Profile, store::Refused>)| match read {
-        Ok(profile) => Ok(here(&path, &profile, &mounted(&profile))),
+        Ok(profile) => Ok(here(&path, &profile, unused(&profile).as_deref())),
         Err(why) => Err(refused(&path, &why)),
     };
     store::all(&store::folders()).into_iter().map(one).collect()
@@ -53,12 +53,18 @@ fn all() -> Vec<Description> {
 fn of(path: &Path) -> Result<Description, Failure> {
     let place = place_of(&folder_of(path)?)?;
     Ok(match store::find(&store::folders(), &place.identity) {
-        Ok(Some(stored)) => Ok(here(&stored.path, &stored.profile, &is_in_force(&stored.profile, &place))),
-        Ok(None) => {
-            Err(format!("there is no profile of the filesystem with {}, {}", quote(path), place.identity))
+        Ok(Some(Stored { path, profile })) => {
+            Ok(here(&path, &profile, profile.stale(&place, &kernel()).as_deref()))
         }
+        Ok(None) => Err(none(path, &place)),
         Err((file, why)) => Err(refused(&file, &why)),
     })
+}
+
+/// Says that a filesystem has no profile, and how to make one.
+pub(super) fn none(path: &Path, place: &Place) -> String {
+    let (path, identity) = (quote(path), &place.identity);
+    format!("there is no profile of the filesystem with {path}, {identity}; `ferry tune {path}` measures it")
 }
 
 pub(super) fn refused(file: &Path, why: &store::Refused) -> String {
@@ -69,36 +75,38 @@ pub(super) fn place_of(folder: &Path) -> Result<Place, Failure> {
     Place::of(folder).map_err(|error| Failure::file("open", folder, &error))
 }
 
-fn is_in_force(profile: &Profile, place: &Place) -> String {
-    match profile.stale(place, &kernel()) {
-        None => "in force".to_owned(),
-        Some(why) => format!("not in force: {why}"),
-    }
-}
-
-/// Status of a profile whose mount point is unknown: looks for where its filesystem is mounted.
-fn mounted(profile: &Profile) -> String {
+/// Returns the reason why copies do not use a profile. Looks for where its filesystem is mounted.
+fn unused(profile: &Profile) -> Option<String> {
     let points = machine::mount_points(&profile.place.filesystem, &profile.place.source);
     let places = points.iter().filter_map(|point| Place::of(point).ok());
     match places.into_iter().find(|place| place.identity == profile.place.identity) {
-        Some(place) => is_in_force(profile, &place),
-        None => format!("not in force: its filesystem is not mounted from {}", profile.place.source),
+        Some(place) => profile.stale(&place, &kernel()),
+        None => Some(format!("its filesystem is not mounted from {}", profile.place.source)),
     }
 }
 
-fn here(file: &Path, profile: &Profile, force: &str) -> String {
+fn here(file: &Path, profile: &Profile, unused: Option<&str>) -> String {
     let age = age_seconds(&profile.about.date).map_or_else(|| "on an unknown date".to_owned(), age);
-    text(file, profile, &age, force, &Effect::here(profile), Page::of_standard_output())
+    text(file, profile, &age, unused, &Effect::here(profile), Page::of_standard_output())
 }
 
-fn text(file: &Path, profile: &Profile, age: &str, force: &str, effect: &Effect, page: Page) -> String {
+/// Formats a profile: its effect on copies, or the reason why they do not use it, then its figures and origin.
+fn text(
+    file: &Path,
+    profile: &Profile,
+    age: &str,
+    unused: Option<&str>,
+    effect: &Effect,
+    page: Page,
+) -> String {
     let Profile { about, place, direct, .. } = profile;
+    let copies = format!("Copies from {} on {}", place.filesystem, place.source);
+    let answer = match unused {
+        None => format!("{copies} {}.", effect.words()),
+        Some(why) => format!("{copies} do not use the profile: {why}."),
+    };
     let quick = if about.quick { " --quick" } else { "" };
-    let mut lines = vec![
-        format!("{} on {} ({}), {}", place.filesystem, place.source, place.device, place.identity),
-        format!("measured {age} ({}) by {}{quick}, kernel {}", about.date, about.tool, about.kernel),
-        force.to_owned(),
-    ];
+    let mut lines = Vec::new();
     match direct {
         Some(direct) => lines.extend([
             format!(
@@ -112,12 +120,14 @@ fn text(file: &Path, profile: &Profile, age: &str, force: &str, effect: &Effect,
         ]),
         None => lines.push("no direct I/O".to_owned()),
     }
-    lines.push(format!("copies from it {}", effect.words()));
-    let mut out = quote(file);
+    lines.push(format!("measured {age} ({}) by {}{quick}, kernel {}", about.date, about.tool, about.kernel));
+    lines.push(format!("{}, {}", place.device, place.identity));
+    let mut out = page.wrapped(&answer, 2);
     for line in lines {
         out += &format!("\n{}", layout::wrapped(" ", &line, 4, page.columns));
     }
-    out
+    // A path is not broken.
+    out + &format!("\n  kept in {}", quote(file))
 }
 
 /// Formats `3 hours ago`.

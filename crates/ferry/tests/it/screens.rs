@@ -5,13 +5,14 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::profiles::keep_sample;
 use crate::scene::{FERRY, is_installed, skip, text};
 
 /// Width of a terminal in columns. Text is wrapped for up to 120.
 const WIDTHS: [usize; 3] = [40, 80, 200];
 
 /// Commands whose output is a text for people, and their exit code. They run one after another in one folder.
-const COMMANDS: [(&str, &[i32]); 21] = [
+const COMMANDS: [(&str, &[i32]); 24] = [
     ("ferry", &[2]),
     ("ferry lab", &[2]),
     ("ferry trace", &[2]),
@@ -32,12 +33,18 @@ const COMMANDS: [(&str, &[i32]); 21] = [
     ("ferry trace record -o kernel -- ferry cp -r source recorded", &[0, 125]),
     ("ferry trace show kernel", &[0, 1]),
     ("ferry lab tree small made --depth 2", &[0, 3]),
+    // Tables of a measurement are tested in tune/text, because one takes long.
+    ("ferry tune --show", &[0]),
     // The lab trusts such short runs on some machines only.
     ("ferry lab run --runs 5 -- true -- true", &[0, 3]),
+    // Without direct I/O, a message says so.
+    ("ferry lab cache --quick --access zipf --file-size 1M --requests 100 --cache-sizes 256K", &[1, 3]),
+    ("ferry tune --show missing", &[1]),
     ("ferry lab limits --quick --trees three --states warm", &[3]),
 ];
 
 fn make(place: &Path) {
+    keep_sample(place, &place.join("profiles"));
     for folder in ["source/with a name of two words", "source/b", "changed"] {
         fs::create_dir_all(place.join(folder)).unwrap();
     }
@@ -70,7 +77,7 @@ fn on_terminal(place: &Path, line: &str, width: usize, variable: &str) -> (Strin
     let mut script = Command::new("script");
     script.args(["--quiet", "--return", "--command", &line, "/dev/null"]).current_dir(place);
     script.env("TERM", "xterm").env_remove("NO_COLOR").env_remove("COLUMNS").stdin(Stdio::null());
-    script.env("PATH", search_path());
+    script.env("PATH", search_path()).env("FERRY_PROFILES", place.join("profiles"));
     let output = script.output().unwrap();
     // A line of progress is drawn again from its beginning.
     (text(&output.stdout).replace("\r\n", "\n").replace('\r', "\n"), output.status.code())
@@ -135,7 +142,7 @@ fn a_pipe_gets_no_control_sequences() {
         words.next();
         let mut command = Command::new(FERRY);
         command.args(words).current_dir(place.path()).env("TERM", "xterm").env_remove("NO_COLOR");
-        command.env("PATH", search_path());
+        command.env("PATH", search_path()).env("FERRY_PROFILES", place.path().join("profiles"));
         let output = command.output().unwrap();
         let is_expected = output.status.code().is_some_and(|code| codes.contains(&code));
         assert!(is_expected, "{line}: {:?}: {}", output.status, text(&output.stderr));
