@@ -85,7 +85,7 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::new(
         "block-sizes",
         "BYTES,...",
-        "Their blocks",
+        "Block sizes of the documents' programs",
         ParameterKind::Sizes(4096, LARGEST_BLOCK),
         "4K,1M",
     ),

@@ -226,12 +226,12 @@ fn measured() -> Vec<Definition<Draft>> {
         ),
         option(
             "current-bench",
-            "Write the medians to this file in the format of current-bench",
+            "Write the medians in the format of current-bench",
             Value("FILE", |d, text| keep(&mut d.current_bench, text)),
         ),
         option(
             "trace",
-            "Record each run of ferry to FILE.1, FILE.2 and so on, skipping existing files. Each recording names its \
+            "Record each run of ferry (to FILE.1, FILE.2 and so on, skipping existing files). Each recording names its \
              run, and the record warns that its figures are those of recorded runs (exit status 3)",
             Value("FILE", |d, text| keep(&mut d.trace, text)),
         ),

@@ -74,7 +74,7 @@ pub(crate) const OPTIONS: &[Definition<Draft>] = &[
     ),
     option(
         "open",
-        "Opening step: make the directories and the large files, so that no two parts make the same",
+        "Make the directories and the large files, so that no two parts make the same",
         Switch(|d| d.steps.push("--open")),
     ),
     option(
@@ -88,18 +88,18 @@ pub(crate) const OPTIONS: &[Definition<Draft>] = &[
     ),
     option(
         "close",
-        "Closing step: give large files their names, then make TARGET equal to SOURCE as `ferry sync` does",
+        "Complete the copy: give large files their names, then make TARGET equal to SOURCE as `ferry sync` does",
         Switch(|d| d.steps.push("--close")),
     ),
     option(
         "rest",
-        "With --close: copy here what parts have not copied, instead of refusing to close",
+        "Copy here what parts have not copied (with --close), instead of refusing to close",
         Switch(|d| d.rest = true),
     ),
     option(
         "range",
-        "With --split: copy files of at least twice SIZE bytes (or with K, M or G) in ranges of SIZE, a multiple of 1M \
-         [default: a quarter of a part's share of the file, but 64 to 256 MiB]",
+        "Copy large files in ranges of SIZE bytes (with --split): files of at least twice SIZE, a multiple of 1M that may \
+         end in K, M or G [default: a quarter of a part's share of the file, but 64 to 256 MiB]",
         Value("SIZE", |d, text| {
             let size = file_size("--range", text)?;
             if size == 0 || !size.is_multiple_of(ALIGNMENT) {

@@ -43,8 +43,10 @@ fn a_help_is_as_wide_as_the_terminal_and_at_most_80_columns() {
 
 #[test]
 fn a_short_help_is_short() {
-    for command in ["cp", "sync", "verify", "tune"] {
+    for command in ["cp", "sync", "verify", "plan", "tune"] {
         let (short, long) = (piped(&[command, "-h"], None), piped(&[command, "--help"], None));
+        // A line says what its option does.
+        assert!(!short.contains("  With --"), "{command}: {short}");
         assert!(short.lines().count() <= 45 && short.len() < long.len(), "{command}: {short}");
         for help in [&short, &long] {
             let before = help.split("\nExamples:\n").next().unwrap_or_default();
