@@ -1,6 +1,7 @@
-//! Buffered standard output and standard error, kept apart from the progress bar.
+//! Buffered standard output, or a file in its place, and standard error, kept apart from the progress bar.
 
-use std::io::{BufWriter, IsTerminal, Stdout, Write};
+use std::fs::File;
+use std::io::{BufWriter, IsTerminal, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -18,20 +19,37 @@ pub(crate) struct Output {
 }
 
 struct Lines {
-    writer: BufWriter<Stdout>,
+    writer: BufWriter<Box<dyn Write + Send>>,
+    /// Set if standard output is a terminal.
     terminal: bool,
+    /// Set if a file takes the place of standard output.
+    is_file: bool,
     failed: Option<std::io::Error>,
 }
 
 impl Output {
     pub(crate) fn new() -> Self {
-        let writer = BufWriter::with_capacity(64 * 1024, std::io::stdout());
-        let terminal = writer.get_ref().is_terminal();
-        let lines = Mutex::new(Lines { writer, terminal, failed: None });
+        let terminal = std::io::stdout().is_terminal();
+        Self::of(Box::new(std::io::stdout()), terminal, false)
+    }
+
+    /// Takes a file in the place of standard output.
+    pub(crate) fn of_file(file: File) -> Self {
+        Self::of(Box::new(file), false, true)
+    }
+
+    fn of(writer: Box<dyn Write + Send>, terminal: bool, is_file: bool) -> Self {
+        let writer = BufWriter::with_capacity(64 * 1024, writer);
+        let lines = Mutex::new(Lines { writer, terminal, is_file, failed: None });
         Self { lines, bar: Mutex::new(None), screen: OnceLock::new(), rows: AtomicUsize::new(0) }
     }
 
-    /// Prints a line to standard output; [`Output::finish`] returns the first error.
+    /// Returns the number of columns of the lines.
+    pub(crate) fn columns(&self) -> usize {
+        if lock(&self.lines).is_file { Screen::USUAL.columns } else { columns() }
+    }
+
+    /// Prints a line to standard output, or the file; [`Output::finish`] returns the first error.
     pub(crate) fn line(&self, text: &(impl AsRef<[u8]> + ?Sized)) {
         let mut lines = lock(&self.lines);
         let write = |lines: &mut Lines| {
@@ -73,7 +91,7 @@ impl Output {
         *lock(&self.bar) = bar;
     }
 
-    /// Flushes and returns the first error of standard output.
+    /// Flushes and returns the first error of standard output, or the file.
     pub(crate) fn finish(&self) -> std::io::Result<()> {
         let mut lines = lock(&self.lines);
         let flushed = lines.writer.flush();

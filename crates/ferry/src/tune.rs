@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use ferry_lab::Failure;
+use ferry_lab::record::store::{place_of, write_atomically};
 use ferry_lab::stop::Stop;
 use ferry_tune::measure::{Scale, folder_of, measure};
 use ferry_tune::store::{NotKept, may_write, write};
@@ -49,12 +50,15 @@ pub(crate) fn run(request: &Request) -> ExitCode {
         return finish(&output, code);
     }
     let mut code = 0;
-    let mut known: Vec<(String, PathBuf)> = Vec::new();
+    let mut so_far = match request.output.as_deref().map(place_of).transpose() {
+        Ok(file) => SoFar { known: Vec::new(), file, text: String::new() },
+        Err(failure) => return ExitCode::from(fail(&failure.to_string(), failure.exit_code())),
+    };
     for path in &request.paths {
         let taken = if request.check {
             check::check(path, request.quick, &output, &stop)
         } else {
-            measured(path, request, &mut known, &output, &stop)
+            measured(path, request, &mut so_far, &output, &stop)
         };
         let now = match taken {
             Ok(code) => code,
@@ -80,17 +84,40 @@ fn finish(output: &Output, code: u8) -> ExitCode {
     }
 }
 
+/// Mounts that were measured.
+struct SoFar {
+    /// Filesystem and path of each.
+    known: Vec<(String, PathBuf)>,
+    /// File of `--output`.
+    file: Option<PathBuf>,
+    /// Text of that file.
+    text: String,
+}
+
+impl SoFar {
+    /// Prints the figures of one more mount, or adds them to the file.
+    fn tell(&mut self, figures: &str, output: &Output) -> Result<(), Failure> {
+        let Some(file) = &self.file else {
+            output.line(figures);
+            return Ok(());
+        };
+        let gap = if self.text.is_empty() { "" } else { "\n" };
+        self.text += &format!("{gap}{figures}\n");
+        write_atomically(file, self.text.as_bytes(), false)
+    }
+}
+
 /// Measures one mount, prints the figures and keeps them; returns the exit code.
 fn measured(
     path: &Path,
     request: &Request,
-    known: &mut Vec<(String, PathBuf)>,
+    so_far: &mut SoFar,
     output: &Output,
     stop: &Stop,
 ) -> Result<u8, Failure> {
     let folder = folder_of(path)?;
     let place = Place::of(&folder).map_err(|error| Failure::file("open", &folder, &error))?;
-    if let Some((_, earlier)) = known.iter().find(|(identity, _)| *identity == place.identity) {
+    if let Some((_, earlier)) = so_far.known.iter().find(|(identity, _)| *identity == place.identity) {
         let (path, earlier) = (quote(path), quote(earlier));
         output.error(&format!("{NAME}: skipping {path}: it is on the same filesystem as {earlier}"));
         return Ok(0);
@@ -102,22 +129,24 @@ fn measured(
     let outcome = measure(&folder, if request.quick { &Scale::QUICK } else { &Scale::FULL }, &shown, stop);
     shown.end();
     let profile = outcome?;
-    known.push((place.identity, path.to_owned()));
-    if !request.json {
-        output.line(text::tables(&folder, &profile, Page::of_standard_output()).trim_end());
-    } else {
+    so_far.known.push((place.identity, path.to_owned()));
+    let figures = if request.json {
         let json = serde_json::to_string_pretty(&profile);
-        output.line(
-            &json.map_err(|error| Failure::Run(format!("cannot format the profile as JSON: {error}")))?,
-        );
-    }
-    keep(&profile, request, output)
+        json.map_err(|error| Failure::Run(format!("cannot format the profile as JSON: {error}")))?
+    } else {
+        let page = if so_far.file.is_some() { Page::of_file() } else { Page::of_standard_output() };
+        text::tables(&folder, &profile, page).trim_end().to_owned()
+    };
+    let told = so_far.tell(&figures, output);
+    let code = keep(&profile, request, output)?;
+    told.map(|()| code)
 }
 
 /// Keeps the profile where copies look for it, and prints its path and its effect on copies.
 fn keep(profile: &Profile, request: &Request, output: &Output) -> Result<u8, Failure> {
-    // With --json, standard output is for programs.
-    let tell = |line: &str| if request.json { output.error(line) } else { output.line(line) };
+    // With --json, standard output is for programs, and with --output it stays empty.
+    let is_aside = request.json || request.output.is_some();
+    let tell = |line: &str| if is_aside { output.error(line) } else { output.line(line) };
     let copies = |words: &str| {
         let sentence = format!("Copies from this filesystem will {words}.");
         tell(&Page::of_standard_output().wrapped(&sentence, 0));

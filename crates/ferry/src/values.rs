@@ -109,6 +109,11 @@ pub(crate) fn duration(option: &str, text: &OsStr) -> Result<Duration, Usage> {
     })
 }
 
+/// Returns true if the extension of `--output` asks for JSON.
+pub(crate) fn is_json(output: Option<&Path>) -> bool {
+    output.and_then(Path::extension).is_some_and(|extension| extension == "json")
+}
+
 const UNITS: [([&str; 3], u64); 3] =
     [(["K", "k", "KiB"], 1 << 10), (["M", "m", "MiB"], 1 << 20), (["G", "g", "GiB"], 1 << 30)];
 

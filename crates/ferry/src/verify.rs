@@ -1,6 +1,7 @@
 //! `ferry verify`: compares two trees, or a tree with a manifest, and reports the differences and a verdict.
 
 mod described;
+mod file;
 mod findings;
 mod listed;
 mod options;
@@ -22,7 +23,7 @@ use self::findings::Findings;
 pub(crate) use self::options::{MANUAL, OPTIONS, Request, Task, parse};
 use self::report::Report;
 use self::verdict::Totals;
-use crate::output::{Output, lock};
+use crate::output::lock;
 use crate::progress::{Counts, Indicator};
 use crate::signals;
 use crate::units::counted;
@@ -49,7 +50,10 @@ pub(crate) fn compare(
     by: impl FnOnce(&Request, &Progress, &compare::Observer<'_>) -> Result<Summary, String>,
 ) -> (ExitCode, Option<i32>) {
     let Request { ref options, shown, progress, .. } = *request;
-    let output = Arc::new(Output::new());
+    let output = match file::opened(request) {
+        Ok(output) => Arc::new(output),
+        Err(code) => return (code, None),
+    };
     let report = Report::new(shown, Arc::clone(&output));
     let counters = Arc::new(Progress::new());
     let counts = {

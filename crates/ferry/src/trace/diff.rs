@@ -18,6 +18,7 @@ use crate::arguments::{self, Definition, Manual, Parsed, Read, Text, Usage, opti
 use crate::layout::Screen;
 use crate::output::Output;
 use crate::quote::quote;
+use crate::values::is_json as is_json_file;
 
 pub(super) const NAME: &str = "diff";
 
@@ -101,7 +102,7 @@ pub(super) fn parse(rest: &[OsString]) -> Result<Parsed<Comparison>, Usage> {
     match operands.as_slice() {
         [a, b] => {
             let Draft { is_json, output } = draft;
-            let is_json = is_json || target::is_json(output.as_deref());
+            let is_json = is_json || is_json_file(output.as_deref());
             Ok(Parsed::Run(Box::new(Comparison { files: [a.into(), b.into()], is_json, output })))
         }
         [] => Err(Usage::with_hint("missing operands")),

@@ -11,6 +11,7 @@ use crate::arguments::Effect::{Print, Switch, Value};
 use crate::arguments::{self, Definition, Manual, Parsed, Read, Text, Usage, option};
 use crate::output::Output;
 use crate::quote::quote;
+use crate::values::is_json;
 
 pub(super) const NAME: &str = "show";
 
@@ -125,7 +126,7 @@ pub(super) fn parse(rest: &[OsString]) -> Result<Parsed<Show>, Usage> {
 
 /// Returns the format that the name of the output selects.
 fn format_of(output: Option<&Path>) -> ShowFormat {
-    if target::is_json(output) { ShowFormat::Json } else { ShowFormat::Text }
+    if is_json(output) { ShowFormat::Json } else { ShowFormat::Text }
 }
 
 impl Show {

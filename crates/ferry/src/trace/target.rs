@@ -24,11 +24,6 @@ pub(super) fn place(output: &Path, recordings: &[PathBuf]) -> Result<PathBuf, Re
     Ok(place)
 }
 
-/// Returns true if the extension of the output asks for JSON.
-pub(super) fn is_json(output: Option<&Path>) -> bool {
-    output.and_then(Path::extension).is_some_and(|extension| extension == "json")
-}
-
 /// Replaces the file at `place`.
 pub(super) fn write(place: &Path, bytes: &[u8]) -> Result<(), Refusal> {
     write_atomically(place, bytes, false).map_err(|failure| (failure.to_string(), failure.exit_code()))

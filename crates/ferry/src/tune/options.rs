@@ -3,9 +3,10 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use crate::arguments::Effect::{Print, Switch};
+use crate::arguments::Effect::{Print, Switch, Value};
 use crate::arguments::{self, Definition, Manual, Parsed, Read, Text, Usage, command, option};
 use crate::names::TUNE as NAME;
+use crate::values::is_json;
 
 pub(crate) const MANUAL: Manual = Manual {
     name: NAME,
@@ -16,6 +17,7 @@ pub(crate) const MANUAL: Manual = Manual {
         ("ferry tune /mnt/photos", "Measure a mount, and keep the figures for copies from it"),
         ("ferry tune --show", "Show the figures that are kept"),
         ("ferry tune --check /mnt/photos", "Measure whether the figures make copies faster"),
+        ("ferry tune -o photos.json /mnt/photos", "Write the figures to a file, in the format of its extension"),
     ],
     usual: &[],
     after: "\
@@ -36,7 +38,8 @@ root's profiles are in /etc/ferry/profiles, and other users' in $XDG_CONFIG_HOME
 
 Of the depths and block sizes, the smallest is chosen that reaches 95 % of the best rate, or 90 % if one of \
 its runs was as fast as the best. Others that reach as much, and those above the chosen one, are marked as \
-close. The last line says what the profile changes in copies from this filesystem.
+close. The last line says what the profile changes in copies from this filesystem. With --output, the extension .json \
+selects --json, and an existing FILE is replaced in one step after each mount.
 
 --check copies a tree of 2,920 files on the mount with the profile and without, in pairs. As root, it drops \
 the kernel's caches before each copy. It needs about half a gigabyte, and leaves nothing behind. Its last \
@@ -58,6 +61,17 @@ pub(crate) const OPTIONS: &[Definition<Draft>] = &[
     option("show", "Show all profiles, or those of each PATH's filesystem", Switch(|d| d.show = true)),
     option("check", "Compare copies with each PATH's profile and without it", Switch(|d| d.check = true)),
     option("json", "Print each profile as JSON", Switch(|d| d.json = true)),
+    Definition {
+        letters: "o",
+        ..option(
+            "output",
+            "Write the figures to FILE [default: standard output]",
+            Value("FILE", |d, text| {
+                d.output = Some(text.into());
+                Ok(())
+            }),
+        )
+    },
     option("help", "Print this help", Print(Text::Help)),
     option("version", "Print the version", Print(Text::Version)),
 ];
@@ -69,6 +83,7 @@ pub(crate) struct Draft {
     json: bool,
     show: bool,
     check: bool,
+    output: Option<PathBuf>,
 }
 
 #[derive(Debug)]
@@ -79,6 +94,8 @@ pub(crate) struct Request {
     pub(crate) json: bool,
     pub(crate) show: bool,
     pub(crate) check: bool,
+    /// File for the figures; `None` for standard output.
+    pub(crate) output: Option<PathBuf>,
 }
 
 pub(crate) fn parse(arguments: &[OsString]) -> Result<Parsed<Request>, Usage> {
@@ -87,15 +104,17 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Parsed<Request>, Usage> {
         Read::Print(text) => return Ok(Parsed::Print(text, Box::new(command(&MANUAL, OPTIONS)))),
         Read::Operands(operands) => operands,
     };
-    let Draft { quick, json, show, check } = draft;
+    let Draft { quick, json, show, check, output } = draft;
     if operands.is_empty() && !show {
         return Err(Usage::with_hint("missing operand"));
     }
-    if show && (check || quick) || json && (show || check) {
+    let prints = json || output.is_some();
+    if show && (check || quick) || prints && (show || check) {
         return Err(Usage::with_hint(
             "--show can't be combined with other options, and --check only with --quick",
         ));
     }
+    let json = json || is_json(output.as_deref());
     let paths = operands.into_iter().map(PathBuf::from).collect();
-    Ok(Parsed::Run(Box::new(Request { paths, quick, json, show, check })))
+    Ok(Parsed::Run(Box::new(Request { paths, quick, json, show, check, output })))
 }

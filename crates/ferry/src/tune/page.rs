@@ -1,8 +1,8 @@
-//! Abilities of standard output: its number of columns, and block characters.
+//! Abilities of standard output or a file: its number of columns, and block characters.
 
 use ferry_lab::table::Table;
 
-use crate::layout;
+use crate::layout::{self, Screen};
 use crate::output::columns;
 use crate::quote::is_utf8_locale;
 
@@ -16,6 +16,11 @@ pub(super) struct Page {
 impl Page {
     pub(super) fn of_standard_output() -> Self {
         Self { columns: columns(), has_blocks: is_utf8_locale() }
+    }
+
+    /// Abilities of a file.
+    pub(super) fn of_file() -> Self {
+        Self { columns: Screen::USUAL.columns, has_blocks: is_utf8_locale() }
     }
 
     /// Breaks a text between words. Lines after the first begin with `indent` spaces.

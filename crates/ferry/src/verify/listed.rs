@@ -17,10 +17,11 @@ use ferry_tree::compare::Summary;
 use serde_json::{Map, Value};
 
 use super::described::{Described, Kind, failure, members, moment, octal};
+use super::file;
 use super::options::{Listed, Request};
 use super::report::Report;
 use super::verdict::Totals;
-use crate::output::{Output, describe};
+use crate::output::describe;
 use crate::progress::{Counts, Indicator};
 use crate::quote::quote;
 use crate::signals;
@@ -38,7 +39,10 @@ enum Unusable {
 }
 
 pub(super) fn check(listed: &Listed, request: &Request) -> ExitCode {
-    let output = Arc::new(Output::new());
+    let output = match file::opened(request) {
+        Ok(output) => Arc::new(output),
+        Err(code) => return code,
+    };
     let report = Arc::new(Report::new(request.shown, Arc::clone(&output)));
     let options = &request.options;
     let totals = |summary| Totals { summary, trashes: Some(0), content: options.content, took: None };

@@ -12,7 +12,7 @@ use crate::arguments::{self, Definition, Manual, Parsed, Read, Text, Usage, comm
 use crate::manifest::{self, ALGORITHMS};
 use crate::progress::When;
 use crate::quote::quote;
-use crate::values::{choice, number};
+use crate::values::{choice, is_json, number};
 
 #[cfg(test)]
 mod tests;
@@ -26,6 +26,7 @@ pub(crate) const MANUAL: Manual = Manual {
         ("ferry verify --ignore=owner,times photos backup", "Compare without owners and times"),
         ("ferry verify --manifest photos.b3 backup", "Compare with the hashes of an earlier copy"),
         ("ferry verify --json photos backup", "Report to a program"),
+        ("ferry verify -o report.json photos backup", "Keep the report, in the format of the extension"),
     ],
     usual: &[],
     after: "\
@@ -54,12 +55,25 @@ With --json, each line is an object, in no particular order, with path, kind and
 sides, as source and target, or as manifest and tree: sizes in bytes, modes in octal digits, times as seconds and nanoseconds \
 since 1970. If something can't be read, errno and error are number and name of the error. The last line has the verdict, the \
 number of differences of each kind, and a summary. In paths and other names, `\\` and bytes that are not UTF-8 become \
-`\\\\` and `\\xNN`.",
+`\\\\` and `\\xNN`.
+
+With --output, the extension .json selects --json. FILE is emptied first, and is written as differences are found.",
 };
 
 pub(crate) const OPTIONS: &[Definition<Draft>] = &[
     option("all", "Print each difference, not only some of each kind", Switch(|d| d.all = true)),
     option("json", "Print each difference and the verdict as JSON objects", Switch(|d| d.json = true)),
+    Definition {
+        letters: "o",
+        ..option(
+            "output",
+            "Write the report to FILE [default: standard output]",
+            Value("FILE", |d, text| {
+                d.output = Some(text.into());
+                Ok(())
+            }),
+        )
+    },
     Definition {
         letters: "q",
         long: "quiet",
@@ -115,6 +129,7 @@ pub(crate) struct Draft {
     all: bool,
     json: bool,
     quiet: bool,
+    output: Option<PathBuf>,
     progress: Option<When>,
     manifest: Option<PathBuf>,
     hash: Option<Algorithm>,
@@ -124,8 +139,8 @@ pub(crate) struct Draft {
 impl Default for Draft {
     fn default() -> Self {
         let (all, json, quiet, allows_extra) = (false, false, false, false);
-        let (progress, manifest, hash) = (None, None, None);
-        Self { options: Options::all(), all, json, quiet, progress, manifest, hash, allows_extra }
+        let (output, progress, manifest, hash) = (None, None, None, None);
+        Self { options: Options::all(), all, json, quiet, output, progress, manifest, hash, allows_extra }
     }
 }
 
@@ -133,14 +148,19 @@ impl Draft {
     /// Returns what is printed, and when progress is shown.
     fn shown(&self) -> Result<(Shown, When), Usage> {
         let shows_progress = self.progress.is_some_and(|when| when != When::Never);
-        let prints = [(self.all, "--all"), (self.json, "--json"), (shows_progress, "--progress")];
+        let prints = [
+            (self.all, "--all"),
+            (self.json, "--json"),
+            (self.output.is_some(), "--output"),
+            (shows_progress, "--progress"),
+        ];
         let progress = self.progress.unwrap_or_default();
         match (self.quiet, prints.iter().find(|(is_given, _)| *is_given)) {
             (true, Some((_, name))) => {
                 Err(Usage::with_hint(format!("--quiet and {name} exclude each other")))
             }
             (true, None) => Ok((Shown::Quiet, When::Never)),
-            (false, _) if self.json => Ok((Shown::Json, progress)),
+            (false, _) if self.json || is_json(self.output.as_deref()) => Ok((Shown::Json, progress)),
             (false, _) if self.all => Ok((Shown::All, progress)),
             (false, _) => Ok((Shown::Sample, progress)),
         }
@@ -165,6 +185,8 @@ pub(crate) struct Request {
     pub(crate) task: Task,
     pub(crate) options: Options,
     pub(crate) shown: Shown,
+    /// File for the report; `None` for standard output.
+    pub(crate) output: Option<PathBuf>,
     pub(crate) progress: When,
 }
 
@@ -195,7 +217,7 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Parsed<Request>, Usage> {
     };
     let mut operands = operands.into_iter().map(PathBuf::from);
     let (shown, progress) = draft.shown()?;
-    let Draft { options, manifest, hash, allows_extra, .. } = draft;
+    let Draft { options, output, manifest, hash, allows_extra, .. } = draft;
     if manifest.is_none() {
         let needs = [(hash.is_some(), "--hash"), (allows_extra, "--allow-extra")];
         if let Some((_, name)) = needs.iter().find(|(is_given, _)| *is_given) {
@@ -216,7 +238,7 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Parsed<Request>, Usage> {
         }
         (None, _, _, Some(more)) => return Err(Usage::with_hint(format!("extra operand {}", quote(more)))),
     };
-    Ok(Parsed::Run(Box::new(Request { task, options, shown, progress })))
+    Ok(Parsed::Run(Box::new(Request { task, options, shown, output, progress })))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

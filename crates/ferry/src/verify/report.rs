@@ -13,7 +13,7 @@ use super::options::{MANUAL, Shown};
 use super::verdict::{Totals, Verdict};
 use crate::escape::json_name;
 use crate::layout::wrapped;
-use crate::output::{Output, columns, describe, lock};
+use crate::output::{Output, describe, lock};
 
 #[cfg(test)]
 mod tests;
@@ -98,7 +98,7 @@ impl Report {
     pub(super) fn end(&self, totals: &Totals) -> ExitCode {
         let findings = lock(&self.findings);
         match self.shown {
-            Shown::Sample | Shown::All => self.output.line(&ending(totals, &findings, columns())),
+            Shown::Sample | Shown::All => self.output.line(&ending(totals, &findings, self.output.columns())),
             Shown::Json => self.output.line(&last(totals, &findings)),
             Shown::Quiet => {}
         }

@@ -70,8 +70,10 @@ fn in_memory_there_is_nothing_past_the_page_cache() {
     within("tune::in_memory_there_is_nothing_past_the_page_cache", "tmpfs", |filesystem| {
         let kept = filesystem.beside().join("profiles");
         let folder = filesystem.path().to_str().unwrap();
-        let json = tune(&kept, &["--quick", "--json", folder]).output().unwrap();
-        let profile = measured(&json, &kept);
+        let file = filesystem.beside().join("figures.json");
+        let json = tune(&kept, &["--quick", folder, "-o"]).arg(&file).output().unwrap();
+        assert_eq!(text(&json.stdout), "");
+        let profile = measured(&Output { stdout: std::fs::read(&file).unwrap(), ..json }, &kept);
         assert!(profile["direct"].is_null(), "{profile}");
         assert_eq!(profile["place"]["filesystem"], "tmpfs");
         let words = tune(&kept, &["--quick", folder, folder]).output().unwrap();

@@ -62,6 +62,34 @@ different: 3 differences in 12 entries: 1 missing, 1 content, 1 mode
 }
 
 #[test]
+fn a_report_is_written_to_a_file_in_the_format_of_its_extension() {
+    let stage = copied();
+    change(&stage.root().join("copy"));
+    for (name, printed) in [("report.txt", &[][..]), ("report.json", &["--json"]), ("report", &[])] {
+        let arguments = ["verify", "src", "copy", "--ignore=times", "--threads=1"];
+        let printed = ferry(&stage.root(), &[&arguments, printed].concat());
+        let output = ferry(&stage.root(), &[&arguments[..], &["-o", name]].concat());
+        let said = (output.status.code(), text(&output.stdout), text(&output.stderr));
+        assert_eq!(said, (Some(1), "", ""), "{name}");
+        assert_eq!(fs::read(stage.root().join(name)).unwrap(), printed.stdout, "{name}");
+    }
+}
+
+#[test]
+fn a_report_replaces_nothing_that_is_compared() {
+    let stage = copied();
+    fs::write(stage.root().join("list"), format!("{}  b\n", "0".repeat(64))).unwrap();
+    let before = fs::read(stage.root().join("list")).unwrap();
+    let output = ferry(&stage.root(), &["verify", "--manifest", "list", "src", "-o", "./list"]);
+    let said = "ferry verify: cannot write './list': it is compared\n";
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(2), said));
+    assert_eq!(fs::read(stage.root().join("list")).unwrap(), before);
+    let output = ferry(&stage.root(), &["verify", "src", "copy", "-o", "missing/report"]);
+    let said = "ferry verify: cannot write 'missing/report': No such file or directory\n";
+    assert_eq!((output.status.code(), text(&output.stdout), text(&output.stderr)), (Some(1), "", said));
+}
+
+#[test]
 fn each_difference_is_a_line_if_all_are_asked_for() {
     let stage = copied();
     change(&stage.root().join("copy"));

@@ -30,14 +30,16 @@ fn what_is_printed_follows_from_all_options() {
         ("a b", Shown::Sample, When::Auto),
         ("a b --all", Shown::All, When::Auto),
         ("a b --json --all", Shown::Json, When::Auto),
+        ("a b -o report.json --all", Shown::Json, When::Auto),
+        ("a b -o report.txt --all", Shown::All, When::Auto),
         ("a b -q", Shown::Quiet, When::Never),
         ("a b --quiet --progress=never", Shown::Quiet, When::Never),
     ] {
         let request = request(line).unwrap();
         assert_eq!((request.shown, request.progress), (shown, progress), "{line}");
     }
-    for name in ["--all", "--json", "--progress"] {
-        let refused = request(&format!("a b -q {name}")).unwrap_err();
+    for (name, value) in [("--all", ""), ("--json", ""), ("--output", "=report"), ("--progress", "")] {
+        let refused = request(&format!("a b -q {name}{value}")).unwrap_err();
         assert_eq!(refused.message, format!("--quiet and {name} exclude each other"));
     }
 }
