@@ -15,6 +15,7 @@
 mod clear;
 mod complete;
 mod journal;
+mod local;
 mod mark;
 pub(crate) mod names;
 pub(crate) mod part;
@@ -29,9 +30,9 @@ use crate::meta::Replaced;
 use crate::place::Entry;
 use crate::run::Run;
 
-pub use clear::is_cleared;
 pub(crate) use clear::{clear_all, clear_leftovers, clear_parts, clear_unused};
 pub(crate) use complete::forget_journal;
+pub use local::is_cleared;
 pub(crate) use mark::{mark, unmark};
 pub use names::Mark;
 pub(crate) use names::{Aside, aside_of};

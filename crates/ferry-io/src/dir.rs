@@ -64,6 +64,19 @@ impl Dir {
     }
 
     /// Device number of its filesystem, as known when it was opened.
+    ///
+    /// ```
+    /// use ferry_io::{Dir, Options, Paths, run};
+    ///
+    /// let folder = tempfile::tempdir()?;
+    /// let (is_equal, _) = run(&Options::default(), async |io| {
+    ///     let open = || io.folder(&Paths::new(), folder.path());
+    ///     let (first, second): (Dir, Dir) = (open()?, open()?);
+    ///     Ok::<_, ferry_io::Error>(first.device() == second.device())
+    /// })?;
+    /// assert!(is_equal?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn device(&self) -> u64 {
         self.fd.device()

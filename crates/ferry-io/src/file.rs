@@ -423,6 +423,22 @@ impl File {
     /// Locks the file together with other runs that do so (flock(2), LOCK_SH). Returns false if [`Self::try_lock`] of another
     /// forbids it. Closing the last clone releases it.
     ///
+    /// ```
+    /// use ferry_io::{File, Name, OpenHow, Options, Paths, run};
+    ///
+    /// let folder = tempfile::tempdir()?;
+    /// std::fs::write(folder.path().join("file"), "")?;
+    /// let (locks, _) = run(&Options::default(), async |io| {
+    ///     let folder = io.folder(&Paths::new(), folder.path())?;
+    ///     let name = Name::new(b"file").expect("a name");
+    ///     let first: File = folder.open(&name, OpenHow::read()).await?;
+    ///     let second: File = folder.open(&name, OpenHow::read()).await?;
+    ///     Ok::<_, ferry_io::Error>((first.try_lock_shared()?, second.try_lock_shared()?, second.try_lock()?))
+    /// })?;
+    /// assert_eq!(locks?, (true, true, false));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// Those of flock(2), where locks are unsupported for example.
     pub fn try_lock_shared(&self) -> Result<bool> {

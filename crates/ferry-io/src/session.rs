@@ -16,15 +16,10 @@ const UNIQUE: StatxFlags = StatxFlags::from_bits_retain(0x4000);
 /// The time from a mount of a filesystem to its end, or to that of the kernel.
 ///
 /// ```
-/// use ferry_io::{Options, Paths, run};
+/// use ferry_io::Session;
 ///
-/// let folder = tempfile::tempdir()?;
-/// let (is_same, _) = run(&Options::default(), async |io| {
-///     let open = || io.folder(&Paths::new(), folder.path());
-///     Ok::<_, ferry_io::Error>(open()?.session() == open()?.session())
-/// })?;
-/// assert!(is_same?);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// let session = Session { boot: 1, mount: 7 };
+/// assert_ne!(session, Session { mount: 8, ..session });
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Session {
@@ -36,6 +31,19 @@ pub struct Session {
 
 impl Dir {
     /// Returns the session of this folder's filesystem; `None` where the kernel does not tell. A simulation has one session.
+    ///
+    /// ```
+    /// use ferry_io::{Dir, Options, Paths, run};
+    ///
+    /// let folder = tempfile::tempdir()?;
+    /// let (is_equal, _) = run(&Options::default(), async |io| {
+    ///     let open = || io.folder(&Paths::new(), folder.path());
+    ///     let (first, second): (Dir, Dir) = (open()?, open()?);
+    ///     Ok::<_, ferry_io::Error>(first.session() == second.session())
+    /// })?;
+    /// assert!(is_equal?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn session(&self) -> Option<Session> {
         let Descriptor::Real(handle) = &*self.fd else { return Some(Session { boot: 0, mount: 0 }) };

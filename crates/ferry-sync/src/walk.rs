@@ -256,6 +256,14 @@ impl<'a> Walk<'a> {
         self.found
     }
 
+    /// Takes the marks of other runs, if everything was examined: then no file lacks bytes because of a run that has ended.
+    pub(crate) fn take_run_marks(&mut self) -> Vec<RunMark> {
+        let is_whole =
+            !self.choices.selector.is_active() && self.choices.list.is_none() && !self.choices.is_part;
+        let marks = std::mem::take(&mut self.run_marks);
+        if is_whole && self.found.failed == 0 && !self.io.is_stopped() { marks } else { Vec::new() }
+    }
+
     /// Returns what the run takes away from the target; only what is replaced unless it `may_delete`.
     pub(crate) fn takes(&self, may_delete: bool) -> Takes {
         let deletes = self.choices.deletes && may_delete;

@@ -2,8 +2,7 @@
 //!
 //! Hidden names are removed only if no run holds a lock on the folder, and the inode number in them is the folder's own.
 //! A leftover's copy in another folder is an ordinary file there, and stays, too. Where folders can't be locked, nothing
-//! is removed. Nothing is removed on network filesystems and those in user space either ([`LOCKS_REACH`] lists the
-//! others). Only this host may know of a lock there, and folders may have the same inode numbers on other hosts.
+//! is removed. Nothing is removed on network filesystems and those in user space either (`local.rs` lists the others). Only this host may know of a lock there, and folders may have the same inode numbers on other hosts.
 //!
 //! A run that is killed while a large file replaces another leaves a journal without its part: the complete part has
 //! another hidden name. It gets its name back, so that the run goes on with it. A journal whose file is complete is
@@ -11,36 +10,12 @@
 
 use ferry_io::{Dir, Errno, FileKind, Name, Result, protect};
 
+use super::local::is_cleared;
 use super::names::{Mark, aside_of, is_hidden_name, is_part_name, part_of};
 use super::part;
 use super::rename::rename_into;
 use super::run_mark::RunMark;
 use crate::run::Run;
-
-/// Filesystems that one kernel alone writes to, by magic number (statfs(2)): a lock there excludes every other run. In
-/// this order: ext2 to ext4, XFS, btrfs, tmpfs, ramfs, overlayfs, F2FS, bcachefs, ZFS, UBIFS, JFS, NILFS, FAT, exFAT,
-/// NTFS.
-const LOCKS_REACH: [u64; 15] = [
-    0xef53,
-    0x5846_5342,
-    0x9123_683e,
-    0x0102_1994,
-    0x8584_58f6,
-    0x794c_7630,
-    0xf2f5_2010,
-    0xca45_1a4e,
-    0x2fc1_2fc1,
-    0x2405_1905,
-    0x3153_464a,
-    0x3434,
-    0x4d44,
-    0x2011_bab0,
-    0x7366_746e,
-];
-
-/// Of these, those that store no time of the last change (FAT and exFAT): after a new mount nothing tells which files a run has
-/// written.
-const WITHOUT_CHANGE_TIME: [u64; 2] = [0x4d44, 0x2011_bab0];
 
 /// Maximum number of journals without a part, of marks, and of entries that were moved aside, that are seen to in one
 /// folder at once.
@@ -75,17 +50,6 @@ pub(crate) async fn clear_leftovers(run: &Run, dir: &Dir) {
     if run.options.atomic {
         clear_unused(run, dir).await;
     }
-}
-
-/// Returns true if leftovers on a folder's filesystem can be told from the names of other runs.
-#[must_use]
-pub fn is_cleared(dir: &Dir) -> bool {
-    dir.filesystem_magic().is_some_and(|magic| LOCKS_REACH.contains(&magic))
-}
-
-/// Returns true if runs are marked on a folder's filesystem.
-pub(super) fn is_marked(dir: &Dir) -> bool {
-    is_cleared(dir) && dir.filesystem_magic().is_none_or(|magic| !WITHOUT_CHANGE_TIME.contains(&magic))
 }
 
 /// Removes the hidden names in a folder, unless a run uses them. Returns what else killed runs have left.

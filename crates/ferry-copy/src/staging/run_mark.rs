@@ -13,7 +13,7 @@
 
 use ferry_io::{Dir, File, Name, OpenHow, Session, Time, protect};
 
-use super::clear::is_marked;
+use super::local::is_marked;
 use super::part::PRIVATE;
 
 /// Start and end of a mark's name.

@@ -3,20 +3,8 @@
 use ferry_copy::RunMark;
 use ferry_io::{Dir, Io, Time};
 
-use super::Walk;
-
 /// A time that each file was changed after.
 const ANY: Time = Time { seconds: i64::MIN, nanoseconds: 0 };
-
-impl Walk<'_> {
-    /// Takes the marks, if the walk has examined everything: then no file lacks bytes because of a run that has ended.
-    pub(crate) fn take_run_marks(&mut self) -> Vec<RunMark> {
-        let choices = &self.choices;
-        let is_whole = !choices.selector.is_active() && choices.list.is_none() && !choices.is_part;
-        let marks = std::mem::take(&mut self.run_marks);
-        if is_whole && self.found.failed == 0 && !self.io.is_stopped() { marks } else { Vec::new() }
-    }
-}
 
 /// Returns the time since which files of the root's tree may lack bytes, if a run ended with its session; and the marks of runs
 /// that have ended, as far as they can be opened.
