@@ -293,11 +293,6 @@ impl Copier {
         finish::end_one(&self.run, pair.0).await;
     }
 
-    /// Counts entries as done, for a progress bar.
-    pub fn count_entries(&self, number: u64) {
-        self.run.progress.entries_done.add(number);
-    }
-
     /// Lets a user change entries of a target that they own, whatever its mode, until the pair is finished. With
     /// `and_source` entries may also be moved from the source.
     pub async fn lend(&self, pair: &Pair, and_source: bool) {

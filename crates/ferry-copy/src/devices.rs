@@ -7,8 +7,9 @@
 //! not fail is not asked again for a second. If a copy has several operands, the device of one ends only that operand: the
 //! others may be on other devices. Later operands on that device are passed over.
 //!
-//! Limits: what is mounted within a tree is not asked about, and with `--parents` only the device of the working directory is. Nor can a source be asked that has no file of 4 KiB or more, or
-//! whose filesystem has no direct I/O. A device that is slow to fail holds up all workers that have met an error.
+//! Limits: what is mounted within a tree is not asked about, and with `--parents` only the device of the working directory is.
+//! A source can't be asked that has no file of 4 KiB or more, or whose filesystem has no direct I/O. A device that is slow to
+//! fail holds up all workers that have met an error.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

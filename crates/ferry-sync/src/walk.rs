@@ -182,21 +182,6 @@ impl<'a> Walk<'a> {
         self.manifest = manifest;
     }
 
-    /// Returns true if the source's root has no entries.
-    ///
-    /// # Errors
-    /// Those of listing it.
-    pub(crate) async fn is_empty(source: &Dir) -> ferry_io::Result<bool> {
-        let mut part = source.list(Some(0)).await?;
-        while part.entries.iter().all(|entry| entry.name.as_bytes() == TRASH) {
-            if part.next.is_none() {
-                return Ok(true);
-            }
-            part = source.list(None).await?;
-        }
-        Ok(false)
-    }
-
     /// Walks both trees; all actions but deletions go to `sink`.
     ///
     /// # Errors

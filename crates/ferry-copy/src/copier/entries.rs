@@ -17,6 +17,11 @@ use crate::staging;
 use crate::target::{Ahead, Seen};
 
 impl Copier {
+    /// Counts entries as done, for a progress bar.
+    pub fn count_entries(&self, number: u64) {
+        self.run.progress.entries_done.add(number);
+    }
+
     /// Begins to list the source of a pair.
     ///
     /// # Errors

@@ -2,7 +2,8 @@
 //!
 //! Hidden names are removed only if no run holds a lock on the folder, and the inode number in them is the folder's own.
 //! A leftover's copy in another folder is an ordinary file there, and stays, too. Where folders can't be locked, nothing
-//! is removed. Nothing is removed on network filesystems and those in user space either (`local.rs` lists the others). Only this host may know of a lock there, and folders may have the same inode numbers on other hosts.
+//! is removed. Nothing is removed on network filesystems and those in user space either (`local.rs` lists the others). Only this
+//! host may know of a lock there, and folders may have the same inode numbers on other hosts.
 //!
 //! A run that is killed while a large file replaces another leaves a journal without its part: the complete part has
 //! another hidden name. It gets its name back, so that the run goes on with it. A journal whose file is complete is

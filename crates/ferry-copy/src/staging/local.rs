@@ -35,5 +35,6 @@ pub fn is_cleared(dir: &Dir) -> bool {
 
 /// Returns true if runs are marked on a folder's filesystem.
 pub(super) fn is_marked(dir: &Dir) -> bool {
-    is_cleared(dir) && dir.filesystem_magic().is_none_or(|magic| !WITHOUT_CHANGE_TIME.contains(&magic))
+    let is_marked = |magic| LOCKS_REACH.contains(&magic) && !WITHOUT_CHANGE_TIME.contains(&magic);
+    dir.filesystem_magic().is_some_and(is_marked)
 }

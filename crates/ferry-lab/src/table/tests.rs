@@ -139,7 +139,7 @@ fn a_part_that_only_absent_cells_have_stands_for_all_of_them() {
         ("large/warm/rcp", rcp),
     ];
     assert_eq!(footnote(&copies).as_deref(), Some("Not measured: cold (in memory); rcp (no 'rcp')."));
-    // The same without the trees that make it clear.
+    // Trees that make it clear are left out.
     let one = footnote(&copies[4..6]);
     assert_eq!(one.as_deref(), Some("Not measured: small/warm/rcp (no 'rcp')."));
     assert_eq!(footnote(&[("one/4K", None)]), None);

@@ -10,7 +10,7 @@ use crate::perform::{Place, is_trash};
 use crate::plan::{Verb, Version};
 use crate::request::Refused;
 use crate::sink::{Planned, planned};
-use crate::walk::{TRASH, Walk};
+use crate::walk::TRASH;
 
 /// Folders between a root and its tree at most (path_resolution(7) allows shorter paths only).
 const LEVELS: usize = 4_096;
@@ -71,12 +71,12 @@ impl Roots {
         let Some(target) = &self.target else { return Ok(()) };
         let failed =
             |error: ferry_io::Error| Refused::Open { path: target_path.to_owned(), cause: error.cause };
-        Walk::is_empty(target).await.map_err(failed).map(drop)
+        is_empty(target).await.map_err(failed).map(drop)
     }
 
     pub(super) async fn is_source_empty(&self) -> Result<bool, Refused> {
         let path = self.source_path.clone();
-        Walk::is_empty(&self.source).await.map_err(|error| Refused::Open { path, cause: error.cause })
+        is_empty(&self.source).await.map_err(|error| Refused::Open { path, cause: error.cause })
     }
 
     /// Returns the rules for the target's filesystem.
@@ -244,4 +244,19 @@ pub(crate) async fn refuse_trash(target: &Dir, path: &Path) -> Result<(), Refuse
         Ok(true) => Err(Refused::IntoTrash(path.to_owned())),
         Err(error) => Err(Refused::Open { path: path.to_owned(), cause: error.cause }),
     }
+}
+
+/// Returns true if a root has no entries, apart from a trash.
+///
+/// # Errors
+/// Those of listing it.
+async fn is_empty(root: &Dir) -> ferry_io::Result<bool> {
+    let mut part = root.list(Some(0)).await?;
+    while part.entries.iter().all(|entry| entry.name.as_bytes() == TRASH) {
+        if part.next.is_none() {
+            return Ok(true);
+        }
+        part = root.list(None).await?;
+    }
+    Ok(false)
 }

@@ -1,7 +1,7 @@
 //! Standard output, or the file of `--output`, for the report.
 
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use super::options::{MANUAL, Request, Task};
@@ -22,11 +22,14 @@ pub(super) fn opened(request: &Request) -> Result<Output, ExitCode> {
         Task::Trees(source, target) => [source, target],
         Task::Manifest(listed) => [&listed.manifest, &listed.tree],
     };
-    let is_it = |other: &PathBuf| {
-        path.canonicalize().is_ok_and(|path| other.canonicalize().is_ok_and(|other| other == path))
+    // A link is followed, and a file that is missing yet is in its folder.
+    let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let place = path.canonicalize().or_else(|_| above.canonicalize());
+    let holds_it = |other: &PathBuf| {
+        other.canonicalize().is_ok_and(|other| place.as_ref().is_ok_and(|place| place.starts_with(other)))
     };
-    if compared.into_iter().any(is_it) {
-        return refuse("it is compared", WRONG_USE);
+    if compared.into_iter().any(holds_it) {
+        return refuse("it is compared, or in a tree that is", WRONG_USE);
     }
     File::create(path).map(Output::of_file).or_else(|error| refuse(&describe(&error), 1))
 }

@@ -81,9 +81,18 @@ fn a_report_replaces_nothing_that_is_compared() {
     fs::write(stage.root().join("list"), format!("{}  b\n", "0".repeat(64))).unwrap();
     let before = fs::read(stage.root().join("list")).unwrap();
     let output = ferry(&stage.root(), &["verify", "--manifest", "list", "src", "-o", "./list"]);
-    let said = "ferry verify: cannot write './list': it is compared\n";
+    let said = "ferry verify: cannot write './list': it is compared, or in a tree that is\n";
     assert_eq!((output.status.code(), text(&output.stderr)), (Some(2), said));
     assert_eq!(fs::read(stage.root().join("list")).unwrap(), before);
+    // In a tree: a file that exists, by its path and by a link, and one that does not.
+    fs::write(stage.root().join("copy/precious"), "precious").unwrap();
+    std::os::unix::fs::symlink("copy/precious", stage.root().join("link")).unwrap();
+    for report in ["copy/precious", "link", "src/new.json"] {
+        let output = ferry(&stage.root(), &["verify", "src", "copy", "-o", report]);
+        assert_eq!(output.status.code(), Some(2), "{report}: {}", text(&output.stderr));
+    }
+    assert_eq!(fs::read(stage.root().join("copy/precious")).unwrap(), b"precious");
+    assert!(!stage.root().join("src/new.json").exists());
     let output = ferry(&stage.root(), &["verify", "src", "copy", "-o", "missing/report"]);
     let said = "ferry verify: cannot write 'missing/report': No such file or directory\n";
     assert_eq!((output.status.code(), text(&output.stdout), text(&output.stderr)), (Some(1), "", said));
