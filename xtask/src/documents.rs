@@ -17,7 +17,7 @@ use std::process::{Command, Stdio};
 
 use crate::failure::Failure;
 use crate::scratch::Scratch;
-use crate::workspace;
+use crate::{install, workspace};
 
 /// Tags that would hide commands from this check.
 const OTHER_SHELLS: [&str; 6] = ["bash", "shell", "zsh", "console", "shell-session", "terminal"];
@@ -132,14 +132,6 @@ fn take_run(outcome: &mut Outcome, run: Result<usize, String>) {
     }
 }
 
-/// Settings with which a release is built in less time. Only for CI, which keeps no release to measure with, and where the package
-/// has the usual one.
-const QUICK_RELEASE: [(&str, &str); 3] = [
-    ("CARGO_PROFILE_RELEASE_LTO", "off"),
-    ("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16"),
-    ("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1"),
-];
-
 /// Returns the number of commands that ran, or the breach.
 fn run_block(document: &str, block: &Block, at: Place<'_>) -> Result<Result<usize, String>, Failure> {
     let scratch = Scratch::open()?;
@@ -148,6 +140,7 @@ fn run_block(document: &str, block: &Block, at: Place<'_>) -> Result<Result<usiz
     fs::create_dir(&folder).map_err(Failure::path("create", &folder))?;
     let mut commands = commands(block);
     let mut search = env::var_os("PATH").unwrap_or_default();
+    let mut settings = None;
     let place = match at {
         Place::Scratch { binaries } => {
             search = [binaries.as_os_str(), ":".as_ref(), &search].into_iter().collect::<OsString>();
@@ -157,14 +150,17 @@ fn run_block(document: &str, block: &Block, at: Place<'_>) -> Result<Result<usiz
             for (_, command) in &mut commands {
                 *command = command.replace("/tmp/", &format!("{}/", folder.display()));
             }
+            // CI has built a release for the package, and needs no other.
+            if env::var("CI").is_ok_and(|value| value == "true") {
+                settings = Some(install::settings(root)?);
+            }
             root
         }
     };
-    let is_ci = env::var("CI").is_ok_and(|value| value == "true");
     let output = Command::new("timeout")
         .args(["--kill-after=10", LIMIT_SECONDS, "sh", "-c", &script(document, &commands)])
         .current_dir(place)
-        .envs(QUICK_RELEASE.into_iter().filter(|_| is_ci))
+        .envs(settings.into_iter().flatten())
         .env("PATH", search)
         .env("XTASK_DOCUMENT_END", &end)
         .stdin(Stdio::null())

@@ -22,18 +22,30 @@ pub(crate) fn run(root: &Path, prefix: &Path) -> Result<(), Failure> {
 }
 
 /// Builds a release, without symbols and without paths of this machine. Returns the program's path.
-///
-/// It is linked statically if the C library can be: loading shared libraries takes longer than copying a few files.
 pub(crate) fn build(root: &Path) -> Result<PathBuf, Failure> {
-    // A folder of its own: with other flags, each build would discard the usual one.
-    let target = workspace::target(root).join("package");
-    let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let host = text(Command::new(rustc).args(["--print", "host-tuple"]), "rustc --print host-tuple")?;
     let mut command = workspace::cargo(root);
-    command.args(["build", "--release", "--locked", "--package", "ferry"]).arg("--target-dir").arg(&target);
-    // Named although it is the usual one: the flags are then not those of procedural macros, which are never static.
-    command.args(["--target", &host]);
-    command.env("CARGO_PROFILE_RELEASE_STRIP", "symbols").env("CARGO_PROFILE_RELEASE_DEBUG", "false");
+    command.args(["build", "--release", "--locked", "--package", "ferry"]).envs(settings(root)?);
+    let status = command.status().map_err(Failure::start("cargo build"))?;
+    if !status.success() {
+        return Err(Failure::Command { command: "cargo build --release --package ferry" });
+    }
+    Ok(folder(root).join(host()?).join("release/ferry"))
+}
+
+/// The build's folder. It is not the usual one, because with other flags each build would discard the other's.
+fn folder(root: &Path) -> PathBuf {
+    workspace::target(root).join("package")
+}
+
+fn host() -> Result<String, Failure> {
+    let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    text(Command::new(rustc).args(["--print", "host-tuple"]), "rustc --print host-tuple")
+}
+
+/// Environment of the build, as Cargo takes it.
+///
+/// The program is linked statically if the C library can be: loading shared libraries takes longer than copying a few files.
+pub(crate) fn settings(root: &Path) -> Result<[(&'static str, OsString); 5], Failure> {
     let mut flags = OsString::new();
     if has_static_library()? {
         flags.push("-Ctarget-feature=+crt-static");
@@ -46,12 +58,14 @@ pub(crate) fn build(root: &Path) -> Result<PathBuf, Failure> {
         flags.push(path);
         flags.push(format!("={shown}"));
     }
-    command.env("CARGO_ENCODED_RUSTFLAGS", flags);
-    let status = command.status().map_err(Failure::start("cargo build"))?;
-    if !status.success() {
-        return Err(Failure::Command { command: "cargo build --release --package ferry" });
-    }
-    Ok(target.join(host).join("release/ferry"))
+    Ok([
+        ("CARGO_TARGET_DIR", folder(root).into()),
+        // Named although it is the usual one: the flags are then not those of procedural macros, which are never static.
+        ("CARGO_BUILD_TARGET", host()?.into()),
+        ("CARGO_PROFILE_RELEASE_STRIP", "symbols".into()),
+        ("CARGO_PROFILE_RELEASE_DEBUG", "false".into()),
+        ("CARGO_ENCODED_RUSTFLAGS", flags),
+    ])
 }
 
 /// Returns true if the linker finds a static C library, which some distributions package apart.

@@ -69,7 +69,7 @@ impl Ways {
         Self { first, race: Mutex::new(Race::new(first, others)) }
     }
 
-    /// Returns the ways that moved bytes, the leader first.
+    /// Returns the ways that moved bytes: the leader, then the others, from the fastest when compared to those not compared.
     #[must_use]
     pub fn tried(&self) -> Vec<Tried> {
         self.race().tried()

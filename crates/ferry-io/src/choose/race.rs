@@ -53,7 +53,7 @@ impl Piece {
 /// ```
 /// use ferry_io::{Tried, Way};
 ///
-/// let tried = Tried { way: Way::Kernel, bytes: 1 << 20, took_ns: 1_000_000 };
+/// let tried = Tried { way: Way::Kernel, bytes: 1 << 20, took_ns: 1_000_000, percent: None };
 /// assert_eq!(tried.speed(), (1 << 20) * 1000);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,10 +64,15 @@ pub struct Tried {
     pub bytes: u64,
     /// Time of its calls in nanoseconds.
     pub took_ns: u64,
+    /// Its time in percent of the leader's, when they were last compared. `None` for the leader, and for a way that was
+    /// not compared with it.
+    ///
+    /// The mean speeds of ways should not be compared: they are of different moments.
+    pub percent: Option<u64>,
 }
 
 impl Tried {
-    /// Its speed in bytes per second.
+    /// Its mean speed in bytes per second.
     #[must_use]
     pub fn speed(&self) -> u64 {
         let speed = u128::from(self.bytes) * 1_000_000_000 / u128::from(self.took_ns.max(1));
@@ -114,6 +119,8 @@ struct Arm {
     took_ns: u64,
     /// Its times in percent of the leader's.
     ratios: Samples,
+    /// Their median at the last comparison.
+    percent: Option<u64>,
     /// Set once it had a piece in this round.
     is_tried: bool,
     losses: u32,
@@ -297,6 +304,7 @@ impl Race {
         let moved = self.moved;
         let arm = &mut self.arms[trial.arm];
         arm.ratios.add(ratio);
+        arm.percent = arm.ratios.median();
         if arm.is_faster(trial.arm == self.first) {
             self.promote(trial.arm);
             let took_lead_at = self.took_lead_at.replace(trial.pace);
@@ -317,15 +325,17 @@ impl Race {
         let before = std::mem::replace(&mut self.leader, arm);
         for other in &mut self.arms {
             // Its time in percent of the new leader's.
-            let ratio = other.ratios.median().map(|ratio| ratio * 100 / won_by);
-            other.losses = 0;
+            let of_new_leader = |ratio: u64| ratio.saturating_mul(100) / won_by;
+            let ratio = other.ratios.median().map(of_new_leader);
+            (other.losses, other.percent) = (0, other.percent.map(of_new_leader));
             other.ratios = ratio.map_or_else(Samples::default, Samples::of);
             if ratio.is_some_and(|ratio| ratio > 110) {
                 (other.ratios, other.rests_until) = (Samples::default(), self.moved + REST);
             }
         }
-        self.arms[arm].ratios = Samples::default();
+        (self.arms[arm].ratios, self.arms[arm].percent) = (Samples::default(), None);
         (self.arms[before].ratios, self.arms[before].rests_until) = (Samples::default(), 0);
+        self.arms[before].percent = Some(10_000 / won_by);
         self.compare_anew();
     }
 
@@ -352,20 +362,22 @@ impl Race {
         self.arms[at].is_excluded = at != self.first;
         if at == self.leader {
             self.leader = self.first;
+            for arm in &mut self.arms {
+                arm.percent = None;
+            }
         }
         self.compare_anew();
     }
 
-    /// The ways that moved bytes, the leader first.
+    /// The ways that moved bytes: the leader, then the others, from the fastest when compared to those not compared.
     pub(super) fn tried(&self) -> Vec<Tried> {
         let mut order: Vec<_> = (0..self.arms.len()).filter(|&at| self.arms[at].bytes > 0).collect();
-        order.sort_by_key(|&at| {
-            (at != self.leader, self.arms[at].took_ns / (self.arms[at].bytes >> 10).max(1))
-        });
+        order.sort_by_key(|&at| (at != self.leader, self.arms[at].percent.unwrap_or(u64::MAX)));
         let tried = |at: usize| Tried {
             way: Way::ALL[at],
             bytes: self.arms[at].bytes,
             took_ns: self.arms[at].took_ns,
+            percent: self.arms[at].percent,
         };
         order.into_iter().map(tried).collect()
     }

@@ -87,10 +87,19 @@ impl Device {
 
 /// Copies `bytes`. Returns the time and the ways, the leader first.
 fn copy(field: Field, device: &mut Device, bytes: u64) -> (u64, Vec<Tried>) {
+    copy_by(field, bytes, |at, piece| device.run(at, piece))
+}
+
+/// Copies `bytes` by calls that move a piece from an offset on and return the bytes moved and the time.
+fn copy_by(
+    field: Field,
+    bytes: u64,
+    mut moves: impl FnMut(u64, &Piece) -> (usize, u64),
+) -> (u64, Vec<Tried>) {
     let (mut race, mut at, mut took) = (field.race(), 0, 0);
     while at < bytes {
         let piece = race.next(usize::try_from(bytes - at).unwrap(), false);
-        let (count, ns) = device.run(at, &piece);
+        let (count, ns) = moves(at, &piece);
         race.note(&piece, count, ns);
         (at, took) = (at + count as u64, took + ns);
     }
@@ -248,6 +257,61 @@ fn a_leader_that_becomes_far_slower_is_replaced() {
     assert_eq!(tried[0].way, Way::Kernel, "{tried:?}");
     let way = |way| tried.iter().find(|tried| tried.way == way).unwrap().bytes;
     assert!(way(Way::Mapped128) < GIB / 2 + 16 * MIB, "{tried:?}");
+}
+
+/// Copies a gigabyte to a device of which the time for the mebibyte at an offset is given. Fails if that takes more than `percent`
+/// of the time of the best single way.
+fn assert_regret(field: Field, percent: u64, pace: impl Fn(Way, u64) -> u64) {
+    let alone = |way: Way| (0..GIB / MIB).map(|at| pace(way, at)).sum::<u64>();
+    let best = field.0.iter().map(|&way| alone(way)).min().unwrap();
+    let (took, tried) = copy_by(field, GIB, |at, piece| {
+        let step = piece.way.write_bytes().unwrap_or(1 << 20);
+        let (mut done, mut took) = (0, 0);
+        while done < piece.bytes && took <= piece.limit_ns {
+            let count = step.min(piece.bytes - done);
+            took += pace(piece.way, (at + done as u64) / MIB) * count as u64 / MIB;
+            done += count;
+        }
+        (done, took)
+    });
+    assert!(took * 100 <= best * percent, "{took} of {best} ns: {tried:?}");
+}
+
+/// After a burst of 64 MiB the device takes 500 MB a second, whatever the way.
+#[test]
+fn on_a_throttled_device_comparing_costs_nothing() {
+    for field in [BY_KERNEL, BUFFERED] {
+        assert_regret(field, 101, |way, at| if at < 64 { 250_000 + 50_000 * way as u64 } else { 2_000_000 });
+    }
+}
+
+/// Of each 64 MiB, 8 take eight times as long in all ways.
+#[test]
+fn a_host_that_supplies_memory_again_misleads_no_comparison() {
+    for first in 0..8 {
+        let pace = |way: Way, at: u64| {
+            let usual = if way == Way::Mapped128 { 250_000 } else { 330_000 };
+            if (at + first * 8) % 64 < 8 { usual * 8 } else { usual }
+        };
+        for field in [BY_KERNEL, BUFFERED] {
+            assert_regret(field, 103, pace);
+        }
+    }
+}
+
+/// The device becomes four times as fast once the copy has begun with mappings: their mean speed is the highest, but they are
+/// slower than the leader.
+#[test]
+fn ways_are_reported_by_their_comparisons_instead_of_their_means() {
+    let (paces, later) =
+        (paces([500_000, 400_000, 250_000, 500_000]), paces([2_000_000, 1_000_000, 3_000_000, 2_000_000]));
+    let mut device = Device { paces, later, changes_at: GIB / 2, noise: 2, seed: 3 };
+    let (_, tried) = copy(BY_KERNEL, &mut device, GIB);
+    assert_eq!((tried[0].way, tried[0].percent), (Way::Mapped128, None), "{tried:?}");
+    let before = tried.iter().find(|tried| tried.way == Way::Mapped64).unwrap();
+    assert!(before.speed() > tried[0].speed(), "{tried:?}");
+    assert!(before.percent.is_some_and(|percent| percent > 150), "{tried:?}");
+    assert!(tried[1..].is_sorted_by_key(|tried| tried.percent.unwrap_or(u64::MAX)), "{tried:?}");
 }
 
 /// Several threads order pieces before the results of the others are known.

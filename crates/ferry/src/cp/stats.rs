@@ -7,6 +7,7 @@ use ferry_copy::{Method, Summary};
 use ferry_io::{Operation, Route, Tried};
 use serde::Serialize;
 
+use super::ways;
 use crate::layout::wrapped;
 use crate::progress::Counts;
 use crate::progress::ending::{self, Cause, Incomplete};
@@ -202,6 +203,9 @@ struct WayReport {
     bytes: u64,
     seconds: f64,
     bytes_per_second: u64,
+    /// Its time divided by that of the preferred way, when they were last compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    relative_time: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -217,7 +221,13 @@ pub(crate) fn json(summary: &Summary) -> String {
 
 fn way_report(tried: &Tried) -> WayReport {
     let seconds = Duration::from_nanos(tried.took_ns).as_secs_f64();
-    WayReport { way: tried.way.name(), bytes: tried.bytes, seconds, bytes_per_second: tried.speed() }
+    WayReport {
+        way: tried.way.name(),
+        bytes: tried.bytes,
+        seconds,
+        bytes_per_second: tried.speed(),
+        relative_time: ways::relative_time(tried),
+    }
 }
 
 fn report(summary: &Summary) -> Report<'_> {

@@ -8,18 +8,21 @@ use crate::units::bytes;
 pub(super) fn explain(tried: &[Tried]) -> String {
     let Some((kept, others)) = tried.split_first() else { return String::new() };
     let ways = tried.len();
-    let kept = format!("{}: {}", kept.way.calls(), speed(kept));
-    match others.first() {
-        None => format!("large files: {kept}; nothing else was tried"),
-        Some(next) => {
-            let next = format!("{} {}", next.way.calls(), speed(next));
-            format!("large files: tried {ways} ways; kept {kept}, next best {next}")
-        }
-    }
+    let kept = format!("{}: {}/s", kept.way.calls(), bytes(kept.speed()));
+    let Some(next) = others.first() else {
+        return format!("large files: {kept}; nothing else was tried");
+    };
+    let next = match relative_time(next) {
+        None => "no comparison was finished".to_owned(),
+        Some(time) => format!("{} took {time:.2} times as long when last compared", next.way.calls()),
+    };
+    format!("large files: tried {ways} ways; kept {kept}; {next}")
 }
 
-fn speed(tried: &Tried) -> String {
-    format!("{}/s", bytes(tried.speed()))
+/// Its time divided by that of the kept way, when they were last compared.
+pub(super) fn relative_time(tried: &Tried) -> Option<f64> {
+    let percent = u32::try_from(tried.percent?).unwrap_or(u32::MAX);
+    Some(f64::from(percent) / 100.0)
 }
 
 #[cfg(test)]
@@ -30,13 +33,20 @@ mod tests {
 
     #[test]
     fn the_kept_way_comes_first() {
-        let tried = |way, bytes| Tried { way, bytes, took_ns: 1_000_000_000 };
-        let mapped = tried(Way::Mapped128, 3_800_000_000);
-        let kernel = tried(Way::Kernel, 2_900_000_000);
+        let tried = |way, bytes, percent| Tried { way, bytes, took_ns: 1_000_000_000, percent };
+        let mapped = tried(Way::Mapped128, 3_800_000_000, None);
+        // Its mean is the higher one, from moments at which all ways were faster.
+        let kernel = tried(Way::Kernel, 4_100_000_000, Some(131));
         assert_eq!(
             explain(&[mapped, kernel]),
-            "large files: tried 2 ways; kept writes of 128 KiB from a mapping: 3.8 GB/s, next best copy_file_range 2.9 GB/s"
+            "large files: tried 2 ways; kept writes of 128 KiB from a mapping: 3.8 GB/s; \
+             copy_file_range took 1.31 times as long when last compared"
         );
-        assert_eq!(explain(&[kernel]), "large files: copy_file_range: 2.9 GB/s; nothing else was tried");
+        let unfinished = tried(Way::Kernel, 1_000_000, None);
+        assert_eq!(
+            explain(&[mapped, unfinished]),
+            "large files: tried 2 ways; kept writes of 128 KiB from a mapping: 3.8 GB/s; no comparison was finished"
+        );
+        assert_eq!(explain(&[kernel]), "large files: copy_file_range: 4.1 GB/s; nothing else was tried");
     }
 }

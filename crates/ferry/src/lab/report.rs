@@ -12,6 +12,7 @@ use ferry_lab::report::{Source, page};
 use crate::arguments::Effect::{Print, Value};
 use crate::arguments::{self, Definition, Manual, Parsed, Read, Text, Usage, option};
 use crate::quote::quote;
+use crate::values::by_extension;
 
 pub(super) const NAME: &str = "report";
 
@@ -27,8 +28,8 @@ const MANUAL: Manual = Manual {
     ],
     usual: &[],
     after: "\
-The page contains every figure of the records and needs no network. If FILE ends in .svg, a plot of one RECORD is drawn \
-instead, with colours for light and dark backgrounds. An existing FILE is replaced.
+The extension of FILE selects the format. The page contains every figure of the records and needs no network. The plot \
+shows one RECORD, with colours for light and dark backgrounds. An existing FILE is replaced.
 
 Exit status:
   0  the page or the plot was written
@@ -47,7 +48,7 @@ const OPTIONS: &[Definition<Draft>] = &[
         letters: "o",
         ..option(
             "output",
-            "Write the page to FILE, or if it ends in .svg, a plot",
+            "Write to FILE: .html (a page) or .svg (a plot)",
             Value("FILE", |draft, text| {
                 draft.output = Some(text.into());
                 Ok(())
@@ -64,6 +65,16 @@ const OPTIONS: &[Definition<Draft>] = &[
     ),
     option("help", "Print this help", Print(Text::Help)),
 ];
+
+/// Format of the file.
+#[derive(Clone, Copy)]
+enum Format {
+    Page,
+    Plot,
+}
+
+/// Extensions, and the formats that they select.
+const EXTENSIONS: [(&str, Format); 2] = [("html", Format::Page), ("svg", Format::Plot)];
 
 /// Contents of the file.
 enum Content {
@@ -92,16 +103,15 @@ pub(super) fn parse(rest: &[OsString]) -> Result<Parsed<Report>, Usage> {
         Read::Operands(records) => records,
     };
     let output = draft.output.ok_or_else(|| Usage::with_hint("missing '--output FILE'"))?;
-    let is_plot = output.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("svg"));
-    let content = match (is_plot, draft.plot, records.get(1)) {
-        (true, _, Some(more)) => {
+    let content = match (by_extension(&output, &EXTENSIONS)?, draft.plot, records.get(1)) {
+        (Format::Plot, _, Some(more)) => {
             return Err(Usage::with_hint(format!("a plot shows one record: extra operand {}", quote(more))));
         }
-        (true, title, None) => Content::Plot(title),
-        (false, Some(_), _) => {
+        (Format::Plot, title, None) => Content::Plot(title),
+        (Format::Page, Some(_), _) => {
             return Err(Usage::with_hint("'--plot' needs an output whose name ends in .svg"));
         }
-        (false, None, _) => Content::Page,
+        (Format::Page, None, _) => Content::Page,
     };
     Ok(Parsed::Run(Box::new(Report { records, output, content })))
 }

@@ -48,7 +48,7 @@ fn a_record_that_cannot_be_used_is_refused_and_nothing_is_written() {
     fs::write(place.join("newer"), good.replacen("\"schema\": 1", "\"schema\": 2", 1)).unwrap();
     fs::write(place.join("other"), good.replacen("\"tree\"", "\"alchemy\"", 1)).unwrap();
     fs::write(place.join("broken"), &good[..good.len() / 2]).unwrap();
-    fs::write(place.join("page"), "as it was").unwrap();
+    fs::write(place.join("page.html"), "as it was").unwrap();
     let before = names(place);
     let refusals: &[(&[&str], i32, &str)] = &[
         (&["good", "none"], 1, "cannot read 'none': No such file or directory"),
@@ -63,13 +63,13 @@ fn a_record_that_cannot_be_used_is_refused_and_nothing_is_written() {
         (&[], 2, "missing record"),
     ];
     for (records, code, line) in refusals {
-        let output = report(place, &[records, &["--output=page"][..]].concat());
+        let output = report(place, &[records, &["--output=page.html"][..]].concat());
         let said = text(&output.stderr);
         assert_eq!(output.status.code(), Some(*code), "{said}");
         // A wrong use names the experiment, whose help is meant.
         let program = if *code == 2 { "ferry lab report" } else { "ferry lab" };
         assert!(said.starts_with(&format!("{program}: {line}")), "{said}");
-        assert_eq!(fs::read_to_string(place.join("page")).unwrap(), "as it was");
+        assert_eq!(fs::read_to_string(place.join("page.html")).unwrap(), "as it was");
     }
     let output = report(place, &["good"]);
     assert_eq!(output.status.code(), Some(2));
@@ -102,25 +102,29 @@ fn only_a_regular_file_that_is_no_record_is_replaced() {
     let place = tempfile::tempdir().unwrap();
     let place = place.path();
     tree(place, "record");
-    fs::create_dir(place.join("folder")).unwrap();
-    symlink("record", place.join("link")).unwrap();
+    fs::create_dir(place.join("folder.html")).unwrap();
+    symlink("record", place.join("link.html")).unwrap();
+    symlink("/dev/null", place.join("null.html")).unwrap();
     for (output, line) in [
-        ("folder", "cannot write 'folder': it exists and is not a regular file"),
-        ("/dev/null", "cannot write '/dev/null': it exists and is not a regular file"),
-        ("link", "cannot write 'link': it is one of the records"),
-        ("none/page", "cannot write 'none/page': No such file or directory"),
+        ("folder.html", "cannot write 'folder.html': it exists and is not a regular file"),
+        ("null.html", "cannot write 'null.html': it exists and is not a regular file"),
+        ("link.html", "cannot write 'link.html': it is one of the records"),
+        ("none/page.html", "cannot write 'none/page.html': No such file or directory"),
     ] {
         let ended = report(place, &["record", "--output", output]);
         assert_ne!(ended.status.code(), Some(0));
         assert_eq!(text(&ended.stderr), format!("ferry lab: {line}\n"));
     }
-    fs::write(place.join("page"), "old").unwrap();
-    symlink("page", place.join("to-page")).unwrap();
-    let ended = report(place, &["record", "--output", "to-page"]);
+    fs::write(place.join("page.html"), "old").unwrap();
+    symlink("page.html", place.join("to-page.html")).unwrap();
+    let ended = report(place, &["record", "--output", "to-page.html"]);
     assert_eq!((ended.status.code(), text(&ended.stderr)), (Some(0), ""));
-    assert!(place.join("to-page").is_symlink());
-    assert!(fs::read_to_string(place.join("page")).unwrap().starts_with("<!doctype html>"));
-    assert_eq!(names(place), ["folder", "link", "page", "record", "record.made", "to-page"]);
+    assert!(place.join("to-page.html").is_symlink());
+    assert!(fs::read_to_string(place.join("page.html")).unwrap().starts_with("<!doctype html>"));
+    assert_eq!(
+        names(place),
+        ["folder.html", "link.html", "null.html", "page.html", "record", "record.made", "to-page.html"]
+    );
 }
 
 #[test]
@@ -143,7 +147,12 @@ fn a_plot_is_drawn_of_one_record() {
             "ferry lab report: a plot shows one record: extra operand 'when'\n".to_owned(),
         ),
         (
-            &["when", "--plot=durable", "--output=new"],
+            &["when", "--output=figures.md"],
+            "ferry lab report: the extension of 'figures.md' selects no format; choose one of .html, .svg\n"
+                .to_owned(),
+        ),
+        (
+            &["when", "--plot=durable", "--output=new.html"],
             "ferry lab report: '--plot' needs an output whose name ends in .svg\n".to_owned(),
         ),
     ];
