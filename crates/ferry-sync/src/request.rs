@@ -126,6 +126,9 @@ pub struct Totals {
     pub too_many: Option<(u64, u64)>,
     /// Number of entries that were not removed for good, because something else had failed.
     pub spared: u64,
+    /// Set if an earlier run ended early, the target was mounted again since, and this run examined only a part of it: other files
+    /// may lack bytes.
+    pub leaves_doubts: bool,
     /// Folder that replaced and deleted entries were moved to, or those that others were restored in place of.
     pub trash: Option<PathBuf>,
     /// The runtime's counters.

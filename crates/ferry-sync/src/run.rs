@@ -153,6 +153,7 @@ struct Planning<'a> {
 struct Ended {
     found: Found,
     too_many: Option<(u64, u64)>,
+    leaves_doubts: bool,
 }
 
 impl Ended {
@@ -179,6 +180,7 @@ impl Planning<'_> {
         self.walk.run(sink).await?;
         let found = self.walk.found();
         let limit = self.limit.limit(found.targets);
+        let leaves_doubts = self.walk.leaves_doubts();
         let too_many = (found.deletions > limit).then_some((found.deletions, limit));
         if found.failed > found.unhashed {
             sink.note_failures();
@@ -194,7 +196,7 @@ impl Planning<'_> {
         if let Some(batch) = root {
             sink.take(batch).await?;
         }
-        Ok(Ended { found, too_many })
+        Ok(Ended { found, too_many, leaves_doubts })
     }
 }
 
@@ -266,7 +268,7 @@ impl Stage<'_> {
         let spared = sink.spared;
         let (done, trash) = sink.finish().await;
         let summary = copier.end().await;
-        let Ended { found, too_many } = ended.map_err(Refused::Aside)?;
+        let Ended { found, too_many, leaves_doubts } = ended.map_err(Refused::Aside)?;
         Ok(Totals {
             done,
             failed: found.failed + summary.failed,
@@ -276,6 +278,7 @@ impl Stage<'_> {
             lost: summary.lost,
             too_many,
             spared,
+            leaves_doubts,
             trash,
             io: ferry_io::Stats::default(),
         })

@@ -45,6 +45,7 @@ use ahead::{Ahead, Ready, Task};
 use aside::Aside;
 use examined::Examined;
 use level::{Descent, Level, Listed, Part, ROWS, Rows, To, Which};
+use run_marks::RunMarks;
 
 pub(crate) use choices::{Choices, content_permits};
 pub(crate) use level::TRASH;
@@ -101,7 +102,7 @@ pub(crate) struct Walk<'a> {
     /// Receiver of the hashes of files that stay.
     manifest: Option<Arc<Manifest>>,
     /// Marks of other runs in the target's root.
-    run_marks: Vec<RunMark>,
+    run_marks: RunMarks,
     /// Set if the sink counts the entries that it copies.
     sink_counts_copies: bool,
 }
@@ -122,7 +123,7 @@ impl<'a> Walk<'a> {
         let stat = source.stat().await.map_err(failed(Verb::Stat))?;
         let source = level::list(source, stat, None, Which::Source, true).await?;
         let mut listings_are_whole = source.error.is_none();
-        let (mut target_listed, mut run_marks) = (None, Vec::new());
+        let (mut target_listed, mut run_marks) = (None, RunMarks::default());
         if let Some(target) = target {
             let stat = target.stat().await.map_err(failed(Verb::StatTarget))?;
             let mut listed = level::list(target.clone(), stat, None, Which::Target, true).await?;
@@ -241,12 +242,20 @@ impl<'a> Walk<'a> {
         self.found
     }
 
-    /// Takes the marks of other runs, if everything was examined: then no file lacks bytes because of a run that has ended.
+    /// Takes the marks of other runs that mean nothing if this run succeeds.
     pub(crate) fn take_run_marks(&mut self) -> Vec<RunMark> {
-        let is_whole =
-            !self.choices.selector.is_active() && self.choices.list.is_none() && !self.choices.is_part;
-        let marks = std::mem::take(&mut self.run_marks);
-        if is_whole && self.found.failed == 0 && !self.io.is_stopped() { marks } else { Vec::new() }
+        let marks = self.run_marks.take(self.is_whole());
+        if self.found.failed == 0 && !self.io.is_stopped() { marks } else { Vec::new() }
+    }
+
+    /// Returns true if files may lack bytes because a run ended with its session, and this walk has not compared all of them.
+    pub(crate) fn leaves_doubts(&self) -> bool {
+        self.run_marks.has_doubts() && !self.is_whole()
+    }
+
+    /// Returns true if everything takes part.
+    fn is_whole(&self) -> bool {
+        !self.choices.selector.is_active() && self.choices.list.is_none() && !self.choices.is_part
     }
 
     /// Returns what the run takes away from the target; only what is replaced unless it `may_delete`.

@@ -312,6 +312,10 @@ struct Closings<'a> {
     yielding: Option<&'a Yielding>,
 }
 
+/// Warning after a run of a part of the target, which has the mark of a run that ended before the target was mounted again.
+const DOUBTS: &str = "an earlier run was interrupted, and the target was mounted again since: files that did not take part \
+    in this run may lack bytes; run once without patterns and --files-from";
+
 /// Prints what is left to be said, and returns the exit code.
 fn end(
     totals: &Totals,
@@ -345,6 +349,9 @@ fn end(
         output.error(&paused);
     }
     print_trash(totals, output);
+    if totals.leaves_doubts && !totals.is_cut_short() {
+        error(DOUBTS);
+    }
     messages.failures().repeat(program, output);
     let mut failed =
         totals.failed > 0 || totals.out_of_space || totals.lost.is_some() || totals.too_many.is_some();

@@ -169,11 +169,11 @@ pub(crate) async fn clear_all(dir: &Dir, folder: u64) -> Result<()> {
 pub(crate) async fn clear_parts(dir: &Dir) -> Result<()> {
     let folder = dir.stat().await?.inode;
     let clears = async |name: &Name| {
-        let is_over = match RunMark::of(name, folder) {
-            Some(mark) => mark.is_over(dir, folder).await == Some(true),
-            None => Mark::of(name, folder).is_some(),
-        };
-        is_over || is_part_name(name, folder) && part::is_unused(dir, name).await
+        if let Some(mark) = RunMark::of(name, folder) {
+            mark.remove(dir, folder).await;
+            return false;
+        }
+        Mark::of(name, folder).is_some() || is_part_name(name, folder) && part::is_unused(dir, name).await
     };
     protect(unlink_where(dir, clears)).await
 }

@@ -5,7 +5,8 @@
 //! mark has its own, too. The next run compares the content of files that were changed since the mark was made (`ferry-sync`).
 //!
 //! The name of a mark has the session in which it was made ([`Session`]). After kill(2) the session goes on, and the page cache
-//! has all bytes, so nothing is compared. A run that is at work holds a lock on its mark.
+//! has all bytes, so nothing is compared. A run that is at work holds a lock on its mark. Another run may take a mark for that of
+//! an ended run before it is locked, and remove it. So a run looks at its mark once more after locking it, and makes another one.
 //!
 //! Limits: there is no mark if the user can't make files in the root, none on filesystems that other hosts may write to, and none
 //! on FAT and exFAT. A crash that follows the end of a run finds no mark. Filesystems that are mounted beneath the root have
@@ -50,9 +51,15 @@ impl RunMark {
         Name::new(text.as_bytes()).unwrap_or_else(|| unreachable!("digits and letters are a name"))
     }
 
+    /// Returns true if the session of the mark goes on.
+    #[must_use]
+    pub fn is_of(&self, dir: &Dir) -> bool {
+        dir.session() == Some(self.session)
+    }
+
     /// Returns the time since which files of the folder's tree may lack bytes: the time of the mark, if its session is over.
     pub async fn doubts_since(&self, dir: &Dir, folder: u64) -> Option<Time> {
-        if dir.session() == Some(self.session) {
+        if self.is_of(dir) {
             return None;
         }
         let found = dir.stat_entry(&self.name(folder), false).await.ok()?;
@@ -67,9 +74,30 @@ impl RunMark {
         Some(file.try_lock_shared().unwrap_or(true))
     }
 
+    /// Locks a new mark of this run; `None` if another run has removed it, or is about to, because it was not locked yet.
+    async fn hold(self, file: File, dir: &Dir, folder: u64) -> Option<OwnRunMark> {
+        // A run that only looks at it is done in a moment.
+        let mut is_locked = false;
+        for _ in 0..ATTEMPTS {
+            is_locked = file.try_lock() != Ok(false);
+            if is_locked {
+                break;
+            }
+            std::thread::yield_now();
+        }
+        if !is_locked {
+            dir.unlink(&self.name(folder)).await.ok();
+            return None;
+        }
+        let is_there = file.stat().await.is_ok_and(|found| found.links > 0);
+        is_there.then_some(OwnRunMark { mark: self, _file: file })
+    }
+
     /// Removes the mark, unless its run is at work after all: it may have been seen before it was locked.
     pub(crate) async fn remove(&self, dir: &Dir, folder: u64) {
-        if self.is_over(dir, folder).await == Some(true) {
+        let Ok(file) = dir.open(&self.name(folder), OpenHow::read()).await else { return };
+        // Held until the name is gone: its run does not take the mark for its own meanwhile.
+        if file.try_lock_shared().unwrap_or(true) {
             dir.unlink(&self.name(folder)).await.ok();
         }
     }
@@ -86,19 +114,20 @@ pub struct OwnRunMark {
 impl OwnRunMark {
     /// Marks a folder; `None` if that is impossible.
     pub(crate) async fn make(dir: &Dir, folder: u64) -> Option<Self> {
+        Self::make_beside(dir, folder, async |_| {}).await
+    }
+
+    /// Marks a folder. `meanwhile` runs between making a mark and locking it, as another run may.
+    async fn make_beside(dir: &Dir, folder: u64, mut meanwhile: impl AsyncFnMut(&RunMark)) -> Option<Self> {
         let session = dir.session().filter(|_| is_marked(dir))?;
         for number in 0..ATTEMPTS {
             let mark = RunMark { session, process: std::process::id(), number };
             match protect(dir.open(&mark.name(folder), OpenHow::create(PRIVATE))).await {
                 Ok(file) => {
-                    // Another run may look at it at this moment.
-                    for _ in 0..ATTEMPTS {
-                        if file.try_lock() != Ok(false) {
-                            break;
-                        }
-                        std::thread::yield_now();
+                    meanwhile(&mark).await;
+                    if let Some(own) = mark.hold(file, dir, folder).await {
+                        return Some(own);
                     }
-                    return Some(Self { mark, _file: file });
                 }
                 Err(error) if error.is(ferry_io::Errno::EXIST) => {}
                 Err(_) => return None,
@@ -114,46 +143,4 @@ impl OwnRunMark {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const MARK: RunMark =
-        RunMark { session: Session { boot: u128::MAX, mount: 0x2a }, process: 31, number: 4 };
-
-    #[test]
-    fn a_name_tells_its_mark_in_its_folder_only() {
-        let name = MARK.name(0x9c);
-        assert_eq!(name.as_bytes(), b".ferry-9c-ffffffffffffffffffffffffffffffff-2a-1f-4.run");
-        assert_eq!(RunMark::of(&name, 0x9c), Some(MARK));
-        assert_eq!(RunMark::of(&name, 0x9d), None);
-    }
-
-    #[test]
-    fn other_names_are_no_marks() {
-        for name in [
-            ".ferry-9c-1-2-3.run",
-            ".ferry-9c-1-2-3-4-5.run",
-            ".ferry-9c-1-2-3-04.run",
-            ".ferry-9c-1-2-3-4.part",
-            ".ferry-9c-1-10000000000000000-3-4.run",
-            "9c-1-2-3-4.run",
-        ] {
-            assert_eq!(RunMark::of(&Name::new(name.as_bytes()).unwrap(), 0x9c), None, "{name}");
-        }
-    }
-
-    #[test]
-    fn sixteen_names_are_tried_for_a_mark() {
-        let place = tempfile::tempdir().unwrap();
-        let (made, _) = ferry_io::run(&ferry_io::Options::default(), async |io: ferry_io::Io| {
-            let dir = io.folder(&ferry_io::Paths::new(), place.path()).unwrap();
-            let mut made = Vec::new();
-            while let Some(mark) = OwnRunMark::make(&dir, 7).await {
-                made.push(mark);
-            }
-            made.len()
-        })
-        .unwrap();
-        assert_eq!(made, 16);
-    }
-}
+mod tests;
