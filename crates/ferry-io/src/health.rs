@@ -19,6 +19,8 @@ use crate::sys::call;
 
 /// Bytes that are read of a file, or written. Smaller files may be stored with their metadata.
 const BYTES: usize = 4096;
+/// Filesystems that store smaller files in blocks of their own (statfs(2)): ext2 to ext4, and XFS.
+const STORE_SMALL: [u64; 2] = [0xef53, 0x5846_5342];
 /// Most folders that are listed to find files, and most entries of each.
 const FOLDERS: usize = 16;
 const ENTRIES: usize = 256;
@@ -26,7 +28,7 @@ const ENTRIES: usize = 256;
 const TRIED: usize = 256;
 /// Most files that can't be read, then the search ends.
 const FILES: usize = 8;
-/// Fewest failures that prove something: a single one may be a bad sector.
+/// Fewest failures that prove something if everything fails: a single one may be a bad sector.
 const FEWEST: usize = 2;
 
 /// Errors of a device that is gone or fails, and of a filesystem that has shut down because of it.
@@ -60,7 +62,8 @@ impl Health {
 
 impl Dir {
     /// Reads up to 256 files in this folder and beneath it past the page cache (O_DIRECT), until one can be read or 8 can't, and
-    /// finds out if the device still works. In a simulation each device works.
+    /// finds out if the device still works. It fails if 8 files can't be read, or all of at least 2. In a simulation each device
+    /// works.
     ///
     /// ```
     /// use ferry_io::{Dir, Health, Options, Paths, run};
@@ -135,6 +138,10 @@ struct Search {
     /// Number of files that could not be read, and of folders that could not be opened or listed.
     failed_files: usize,
     failed_folders: usize,
+    /// Set if something was passed over, or a file told nothing: it is too small, for example.
+    is_partial: bool,
+    /// Set if files of less than [`BYTES`] can be read past the page cache.
+    reads_small: bool,
     /// Set once a folder beneath the root was listed.
     has_listed: bool,
     last: Option<Errno>,
@@ -154,9 +161,19 @@ impl Search {
     fn at(root: BorrowedFd<'_>) -> Result<Self, Errno> {
         let block = map_blocks(1, BYTES).ok().and_then(|mut blocks| blocks.pop()).ok_or(Errno::NOMEM)?;
         let device = call(|| rustix::fs::fstat(root))?.st_dev;
-        let folders = vec![open_folder(root, c".")?];
-        let (files, has_listed, last) = (Vec::new(), false, None);
-        Ok(Self { device, block, folders, files, failed_files: 0, failed_folders: 0, has_listed, last })
+        let kind = call(|| rustix::fs::fstatfs(root)).map(|found| found.f_type.cast_unsigned());
+        Ok(Self {
+            device,
+            block,
+            folders: vec![open_folder(root, c".")?],
+            files: Vec::new(),
+            failed_files: 0,
+            failed_folders: 0,
+            is_partial: false,
+            reads_small: kind.is_ok_and(|kind| STORE_SMALL.contains(&kind)),
+            has_listed: false,
+            last: None,
+        })
     }
 
     fn perform(&mut self) -> Health {
@@ -172,33 +189,45 @@ impl Search {
             }
             at += 1;
         }
-        if self.one_is_read() {
+        self.decide(Self::read_file)
+    }
+
+    /// Reads the files that were found, and decides.
+    fn decide(&mut self, read: impl Fn(&mut Self, usize, &CStr) -> Result<bool, Errno>) -> Health {
+        if self.one_is_read(read) {
             return Health::Works;
         }
         // Bad blocks may hold some folders: if another one was listed, files alone decide.
         let failed_folders = if self.has_listed { 0 } else { self.failed_folders };
+        // Files that told nothing, or were not tried, may be in good parts of the device.
+        let enough = if self.is_partial { FILES } else { FEWEST };
         match self.last {
-            Some(errno) if self.failed_files + failed_folders >= FEWEST => Health::Fails(errno),
+            Some(errno) if self.failed_files + failed_folders >= enough => Health::Fails(errno),
             Some(_) | None => Health::Unknown,
         }
     }
 
     /// Lists a folder, and notes its files and folders.
     fn list(&mut self, at: usize) -> Result<(), Errno> {
-        for entry in rustix::fs::Dir::read_from(&self.folders[at])?.take(ENTRIES) {
+        for (nth, entry) in rustix::fs::Dir::read_from(&self.folders[at])?.enumerate() {
             let entry = entry?;
+            if nth == ENTRIES {
+                self.is_partial = true;
+                break;
+            }
             let name = entry.file_name();
             match entry.file_type() {
                 FileType::RegularFile => self.files.push((at, name.to_owned())),
-                FileType::Directory if self.folders.len() < FOLDERS && name != c"." && name != c".." => {
+                FileType::Directory if name == c"." || name == c".." => {}
+                FileType::Directory if self.folders.len() < FOLDERS => {
                     match open_folder(self.folders[at].as_fd(), name) {
                         Ok(below) if self.is_here(&below) => self.folders.push(below),
                         Ok(_) => {}
                         Err(errno) => self.fail_folder(errno),
                     }
                 }
-                FileType::Directory
-                | FileType::Symlink
+                FileType::Directory => self.is_partial = true,
+                FileType::Symlink
                 | FileType::Fifo
                 | FileType::Socket
                 | FileType::CharacterDevice
@@ -210,20 +239,42 @@ impl Search {
     }
 
     /// Reads files until one can be read, which returns true, or too many can't.
-    fn one_is_read(&mut self) -> bool {
+    fn one_is_read(&mut self, read: impl Fn(&mut Self, usize, &CStr) -> Result<bool, Errno>) -> bool {
         let files = std::mem::take(&mut self.files);
+        self.is_partial |= files.len() > TRIED;
         for (at, name) in spread(files.len()).map(|at| &files[at]) {
             if self.failed_files >= FILES {
                 break;
             }
-            match read_file(self.folders[*at].as_fd(), name, self.device, &mut self.block) {
+            match read(self, *at, name) {
                 // A bad sector is an answer of the device, too.
                 Ok(true) | Err(Errno::NODATA) => return true,
-                Ok(false) => {}
+                Ok(false) => self.is_partial = true,
                 Err(errno) => self.fail_file(errno),
             }
         }
         false
+    }
+
+    /// Reads the beginning of a file from the device. Returns false if it is not there, but in metadata or a hole.
+    fn read_file(&mut self, at: usize, name: &CStr) -> Result<bool, Errno> {
+        let folder = self.folders[at].as_fd();
+        let flags = OFlags::RDONLY | OFlags::DIRECT | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let open = |flags| call(|| rustix::fs::openat(folder, name, open_flags(flags, false), Mode::empty()));
+        // Another user's file can't be opened so.
+        let file = open(flags | OFlags::NOATIME).or_else(|errno| match errno {
+            Errno::PERM => open(flags),
+            errno => Err(errno),
+        })?;
+        let stat = call(|| rustix::fs::fstat(&file))?;
+        let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+        let stored = u64::try_from(stat.st_blocks).unwrap_or(0) * 512;
+        let size = u64::try_from(stat.st_size).unwrap_or(0);
+        let fewest = if self.reads_small { 1 } else { BYTES as u64 };
+        if !is_file || stat.st_dev != self.device || size < fewest || stored < size {
+            return Ok(false);
+        }
+        call(|| rustix::io::pread(&file, self.block.as_mut_capacity(), 0)).map(|_| true)
     }
 
     fn is_here(&self, folder: &OwnedFd) -> bool {
@@ -234,6 +285,8 @@ impl Search {
         if Health::is_in_doubt(errno) {
             self.failed_files += 1;
             self.last = Some(errno);
+        } else {
+            self.is_partial = true;
         }
     }
 
@@ -252,25 +305,6 @@ fn spread(count: usize) -> impl Iterator<Item = usize> {
     let places = tried.next_power_of_two();
     let reversed = move |at: usize| at.reverse_bits() >> 1 >> (usize::BITS - 1 - places.trailing_zeros());
     (0..places).map(reversed).filter(move |at| *at < tried).map(move |at| at * count / tried)
-}
-
-/// Reads the beginning of a file from the device. Returns false if it is not there, but in metadata or a hole.
-fn read_file(folder: BorrowedFd<'_>, name: &CStr, device: u64, block: &mut Block) -> Result<bool, Errno> {
-    let flags = OFlags::RDONLY | OFlags::DIRECT | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let open = |flags| call(|| rustix::fs::openat(folder, name, open_flags(flags, false), Mode::empty()));
-    // Another user's file can't be opened so.
-    let file = open(flags | OFlags::NOATIME).or_else(|errno| match errno {
-        Errno::PERM => open(flags),
-        errno => Err(errno),
-    })?;
-    let stat = call(|| rustix::fs::fstat(&file))?;
-    let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
-    let stored = u64::try_from(stat.st_blocks).unwrap_or(0) * 512;
-    let size = u64::try_from(stat.st_size).unwrap_or(0);
-    if !is_file || stat.st_dev != device || size < BYTES as u64 || stored < size {
-        return Ok(false);
-    }
-    call(|| rustix::io::pread(&file, block.as_mut_capacity(), 0)).map(|_| true)
 }
 
 fn open_folder(folder: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
