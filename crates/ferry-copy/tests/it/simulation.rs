@@ -2,10 +2,12 @@
 //! transfers are cut short.
 
 use std::num::{NonZeroU64, NonZeroUsize};
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use ferry_copy::{Direct, Method, Options, Preserve, Reflink, Sparse};
-use ferry_io::sim::{Settings, World, differences};
+use ferry_io::sim::{Fault, Settings, World, differences};
+use ferry_io::{Errno, Operation};
 use ferry_tree::fill::SplitMix64;
 
 use crate::model;
@@ -64,6 +66,29 @@ fn copies_are_the_model() {
         assert!(progress.walk_ended.load(Ordering::Relaxed));
         let (found, done) = (&progress.bytes_found, &progress.bytes_done);
         assert_eq!(found.get(), done.get());
+    });
+}
+
+#[test]
+fn entries_beneath_a_folder_that_can_not_be_made_are_not_counted() {
+    for_seeds(20, |seed| {
+        let (world, io) = world(seed);
+        for path in ["source", "source/refused", "source/refused/deep", "target"] {
+            world.folder(path);
+        }
+        for path in ["refused/1", "refused/2", "refused/deep/3", "4", "5"] {
+            world.file(format!("source/{path}"), b"bytes");
+        }
+        world.change(|settings| {
+            settings.faults.push(Fault::always(Operation::MakeDirectory, Errno::PERM).on("refused"))
+        });
+        let outcome = copy(&world, &archive(), &io);
+        let failed: Vec<_> = outcome.failures.iter().map(|failure| failure.target.clone()).collect();
+        assert_eq!(failed, [PathBuf::from("/target/refused")]);
+        // The root, the folder and two files.
+        let progress = outcome.progress;
+        assert_eq!((progress.entries_found.get(), progress.entries_done.get()), (4, 4));
+        assert_eq!((progress.bytes_found.get(), progress.bytes_done.get()), (10, 10));
     });
 }
 

@@ -6,6 +6,7 @@
 mod example;
 mod held;
 mod killed;
+mod progress;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
