@@ -35,7 +35,13 @@ pub(crate) async fn allows_more(file: &File, existing: &Stat) -> bool {
 }
 
 pub(crate) fn holds_access(xattrs: &[Xattr]) -> bool {
-    xattrs.iter().any(|(name, _)| name.to_bytes() == ACCESS_ACL)
+    access(xattrs).is_some()
+}
+
+/// Returns the ACL that gives access to its own file, as the kernel stores it.
+pub(crate) fn access(xattrs: &[Xattr]) -> Option<&[u8]> {
+    let mut found = xattrs.iter().filter(|(name, _)| name.to_bytes() == ACCESS_ACL);
+    found.next().map(|(_, value)| &value[..])
 }
 
 /// Returns true for the ACL that gives access to its own file.
@@ -62,6 +68,14 @@ pub(crate) async fn keep(file: &File, xattrs: &[Xattr], mode: u32, may_have_othe
         kept = kept.and(supported(set_minimal(file, mode).await));
     }
     kept
+}
+
+/// Sets the source's default ACL, if it has one.
+pub(crate) async fn keep_default(file: &File, xattrs: &[Xattr]) -> IoResult<()> {
+    match xattrs.iter().find(|(name, _)| name.to_bytes() == DEFAULT_ACL) {
+        Some((name, value)) => file.set_xattr(name, value).await,
+        None => Ok(()),
+    }
 }
 
 /// Turns the refusal of a filesystem without ACLs into success: nothing there has an ACL.

@@ -99,7 +99,9 @@ async fn keep_made(
     if preserve.xattr {
         keep_xattrs(run, subject, file, xattrs).await?;
     }
-    if keeps_mode && !would_lose_bit(run, file, mode, xattrs).await {
+    if keeps_mode && would_lose_bit(run, file, mode, xattrs).await {
+        run.note_attribute(subject, Verb::SetAcl, acl::keep_default(file, xattrs).await)?;
+    } else if keeps_mode {
         let may_have_acl = new.is_none_or(|new| new.inherits_acl);
         let kept = acl::keep(file, xattrs, source.mode, may_have_acl).await;
         let is_kept = run.note_attribute(subject, Verb::SetAcl, kept)?;
@@ -115,16 +117,15 @@ async fn keep_made(
     }
 }
 
-/// Returns true if a target has its mode, and setting it once more would clear the set-group-ID bit: chmod(2) and setting an ACL
-/// do so for a user outside the group.
+/// Returns true if a target has its mode and its access ACL, and setting them once more would clear the set-group-ID bit: chmod(2)
+/// and setting an access ACL do so for a user outside the group.
 async fn would_lose_bit(run: &Run, file: &File, mode: u32, xattrs: &[Xattr]) -> bool {
     if run.user.is_root || mode & SET_GROUP_ID == 0 {
         return false;
     }
     let has_mode =
-        file.stat().await.is_ok_and(|found| found.mode & 0o7777 == mode && found.gid != run.user.group);
-    let has_acl = |found: &[Xattr]| found.iter().any(|(name, _)| acl::is_acl(name));
-    has_mode && !has_acl(xattrs) && file.xattrs().await.is_ok_and(|found| !has_acl(&found))
+        file.stat().await.is_ok_and(|found| found.mode & 0o7777 == mode && !run.user.is_in(found.gid));
+    has_mode && file.xattrs().await.is_ok_and(|found| acl::access(&found) == acl::access(xattrs))
 }
 
 /// Sets the times of a source on its filled copy, if they are kept.

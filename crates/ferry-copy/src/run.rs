@@ -1,6 +1,7 @@
 //! State that all entries of one run share: options, limits, counters, and where failures go.
 
 mod filesystems;
+mod shares;
 mod tally;
 
 use std::path::PathBuf;
@@ -31,6 +32,7 @@ use crate::report::{
 };
 use crate::turns::Turns;
 
+use shares::Shares;
 use tally::Tally;
 
 /// One run.
@@ -43,6 +45,7 @@ pub(crate) struct Run {
     pub(crate) observer: Arc<dyn Observer>,
     pub(crate) tally: Tally,
     pub(crate) limits: Limits,
+    pub(crate) shares: Shares,
     pub(crate) operands: Operands,
     pub(crate) links: Links,
     pub(crate) open_folders: OpenFolders,
@@ -98,8 +101,27 @@ pub(crate) struct User {
     pub(crate) is_root: bool,
     pub(crate) id: u32,
     pub(crate) group: u32,
+    /// Supplementary groups.
+    other_groups: Vec<u32>,
     /// Bits taken from the mode of new files.
     pub(crate) umask: u32,
+}
+
+impl User {
+    fn of(io: &Io) -> Self {
+        Self {
+            is_root: io.user() == 0,
+            id: io.user(),
+            group: io.group(),
+            other_groups: io.other_groups(),
+            umask: io.umask(),
+        }
+    }
+
+    /// Returns true if the user is in a group. For other groups chmod(2) and setting an access ACL clear the set-group-ID bit.
+    pub(crate) fn is_in(&self, group: u32) -> bool {
+        self.is_root || self.group == group || self.other_groups.contains(&group)
+    }
 }
 
 /// Details of a copied entry, for the observer.
@@ -144,7 +166,7 @@ impl Run {
             entries_at_once: if asks { 1 } else { files.min(64) },
             workers,
         };
-        let user = User { is_root: io.user() == 0, id: io.user(), group: io.group(), umask: io.umask() };
+        let user = User::of(&io);
         Self {
             devices: Arc::new(Devices::new(io.clone())),
             io,
@@ -156,6 +178,7 @@ impl Run {
             observer,
             tally: Tally::default(),
             limits,
+            shares: Shares::default(),
             operands: Operands::default(),
             links: Links::default(),
             open_folders: OpenFolders::new(cached),

@@ -226,6 +226,19 @@ impl Io {
         }
     }
 
+    /// Returns the groups of this process beside [`Self::group`] (getgroups(2)); none in a simulation, or if they can't be read.
+    #[must_use]
+    pub fn other_groups(&self) -> Vec<u32> {
+        match &self.shared.sim {
+            Some(_) => Vec::new(),
+            None => rustix::process::getgroups()
+                .unwrap_or_default()
+                .into_iter()
+                .map(rustix::process::Gid::as_raw)
+                .collect(),
+        }
+    }
+
     /// The umask of this process (umask(2)). Reading it changes it for a moment, so ask before other threads create
     /// files; a run that is a part of another program ([`Options::embedded`]) reads it from /proc instead.
     #[must_use]

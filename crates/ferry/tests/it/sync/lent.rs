@@ -17,8 +17,9 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::calls::contents;
 use super::deletion::trashes;
 use super::killed::stored;
-use super::user::{NOBODY, give_entries_to_user, mode, sync_as_user};
+use super::user::{NOBODY, give_entries_to_user, mode, run_as_user, sync_as_user};
 use super::{Pair, said};
+use crate::faulty::shell;
 use crate::random::filesystem::Filesystem;
 use crate::scene::{FERRY, is_installed, is_root, place_program, skip};
 
@@ -361,4 +362,79 @@ fn a_folder_of_another_group_keeps_its_set_group_id_bit() {
         assert_eq!(mode(&pair.path().join("target/group")), 0o2775);
         assert!(is_first || output.stdout.is_empty(), "{}", said(&output));
     }
+}
+
+/// Regression: the bit was lost, because the ACL was set once more. `cp -a` loses it.
+#[test]
+fn a_folder_of_another_group_keeps_its_set_group_id_bit_beside_an_acl() {
+    let Some((memory, ferry)) = prepared() else { return };
+    if !is_installed("setfacl") {
+        skip::<()>("setfacl is not installed");
+        return;
+    }
+    let tree = |text: &str| {
+        ["access", "default", "both", "new"]
+            .iter()
+            .fold(Tree::new(), |tree, name| tree.with(&format!("{name}/file"), file(text)))
+    };
+    for words in [&["sync", "-v"][..], &["cp", "-aT"]] {
+        let pair = Pair::new(memory.path(), 0, &tree("new"), &tree("older"));
+        give_entries_to_user(&pair);
+        for side in ["source", "target"] {
+            let set = format!(
+                "chgrp 1 */; setfacl -m u:1234:rwx access both; setfacl -d -m u:1234:rwx default both
+                chmod 2775 */; {}",
+                if side == "source" { "setfacl -d -m u:4321:rx new" } else { "true" }
+            );
+            assert!(shell(&pair.path().join(side), &set).status.success());
+        }
+        let times = fs::FileTimes::new().set_modified(std::time::UNIX_EPOCH);
+        for name in ["access", "default", "both", "new"] {
+            fs::File::open(pair.path().join("source").join(name)).unwrap().set_times(times).unwrap();
+        }
+        let output = run_as_user(&ferry, &pair, &[words, &["source", "target"]].concat());
+        assert!(output.status.success(), "{}", said(&output));
+        for name in ["access", "default", "both", "new"] {
+            let [source, target] = ["source", "target"].map(|side| format!("{side}/{name}"));
+            assert_eq!(mode(&pair.path().join(&target)), 0o2775, "{words:?} {name}: {}", said(&output));
+            assert_eq!(acls(&pair, &target), acls(&pair, &source), "{words:?} {name}");
+            let modified = fs::metadata(pair.path().join(&target)).unwrap().mtime();
+            assert_eq!(modified, 0, "{words:?} {name}");
+        }
+        if words[0] == "sync" {
+            let output = run_as_user(&ferry, &pair, &["sync", "-v", "source", "target"]);
+            assert!(output.status.success() && output.stdout.is_empty(), "{}", said(&output));
+        }
+    }
+}
+
+/// Regression: only folders of the user's own group were opened.
+#[test]
+fn a_closed_folder_of_a_supplementary_group_is_changed_and_keeps_its_set_group_id_bit() {
+    let Some((memory, ferry)) = prepared() else { return };
+    if !is_installed("setpriv") {
+        skip::<()>("setpriv is not installed");
+        return;
+    }
+    let tree = |text: &str| {
+        Tree::new().with("group", closed()).with("group/file", file(text)).with("group/new", file(text))
+    };
+    let pair = Pair::new(memory.path(), 0, &tree("new"), &tree("older"));
+    fs::remove_file(pair.path().join("target/group/new")).unwrap();
+    give_entries_to_user(&pair);
+    for folder in ["source/group", "target/group"].map(|path| pair.path().join(path)) {
+        std::os::unix::fs::chown(&folder, None, Some(1)).unwrap();
+        fs::set_permissions(&folder, PermissionsExt::from_mode(0o2555)).unwrap();
+    }
+    let mut command = Command::new("setpriv");
+    command
+        .args(["--reuid=65534", "--regid=65534", "--groups=1"])
+        .arg(&ferry)
+        .args(["sync", "source", "target"]);
+    let output = command.current_dir(pair.path()).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    for name in ["file", "new"] {
+        assert_eq!(fs::read_to_string(pair.path().join("target/group").join(name)).unwrap(), "new");
+    }
+    assert_eq!(mode(&pair.path().join("target/group")), 0o2555);
 }

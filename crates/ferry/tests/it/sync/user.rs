@@ -31,8 +31,13 @@ pub(super) fn give_entries_to_user(pair: &Pair) {
 
 /// Runs `ferry sync` as that user, who can run `program`.
 pub(super) fn sync_as_user(program: &Path, pair: &Pair, words: &[&str]) -> Output {
+    run_as_user(program, pair, &[&["sync"], words].concat())
+}
+
+/// Runs a command of ferry as that user.
+pub(super) fn run_as_user(program: &Path, pair: &Pair, words: &[&str]) -> Output {
     let mut command = Command::new(program);
-    command.arg("sync").args(words).current_dir(pair.path()).env("LC_ALL", "C.UTF-8");
+    command.args(words).current_dir(pair.path()).env("LC_ALL", "C.UTF-8");
     command.uid(NOBODY).gid(NOBODY).output().unwrap()
 }
 
