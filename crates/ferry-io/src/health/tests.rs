@@ -75,9 +75,10 @@ fn a_device_fails_if_all_its_files_do_and_they_are_few() {
 fn a_device_fails_if_nothing_can_be_read_and_not_for_a_single_error() {
     let root = tempfile::tempdir().unwrap();
     for fail in [Search::fail_file, Search::fail_folder] {
+        let mut refused = search(root.path());
+        (0..FILES).for_each(|_| fail(&mut refused, Errno::ACCESS));
+        assert_eq!(refused.perform(), Health::Unknown);
         let mut search = search(root.path());
-        fail(&mut search, Errno::ACCESS);
-        assert_eq!(search.perform(), Health::Unknown);
         for (errno, health) in [(Errno::IO, Health::Unknown), (Errno::NODEV, Health::Fails(Errno::NODEV))] {
             fail(&mut search, errno);
             assert_eq!(search.perform(), health);
