@@ -12,7 +12,7 @@ use super::said;
 use crate::faulty::served::{Call, Files, Mischief, Served};
 use crate::faulty::{bytes_of, shell};
 use crate::random::filesystem::within;
-use crate::scene::{FERRY, is_installed, skip};
+use crate::scene::{FERRY, skip};
 
 const FILES: usize = 200;
 /// Files that fail: the first ones of each folder, more than the eight that are tried in vain at most.
@@ -159,62 +159,6 @@ fn a_few_files_that_can_not_be_read_beside_many_small_ones() {
         assert_reported(&output, "Input/output error", &bad);
         assert_eq!(entries(&place.join("target")).len(), SMALL, "{}", said(&output));
         fs::remove_dir_all(place.join("target")).unwrap();
-    });
-}
-
-/// Makes 400 small files on ext4, and maps the device so that the inodes of 64 of them can't be read.
-const BAD_INODES: &str = r#"truncate -s 64M image
-    mkfs.ext4 -q -F -I 256 -b 4096 -O ^has_journal -E lazy_itable_init=0 image; mkdir disk; mount -o loop image disk
-    mkdir disk/source; for at in $(seq 400); do printf '%0100d' $at >disk/source/$at; done; umount disk
-    block=$(debugfs -R 'imap /source/100' image 2>log | sed -n 's/.*located at block \([0-9]*\),.*/\1/p')
-    bad=$((block * 8)); after=$((bad + 32)); loop=$(losetup -f --show image); echo $loop >loop
-    printf "0 $bad linear $loop 0\n$bad 32 error\n$after $((131072 - after)) linear $loop $after\n" |
-        dmsetup create $1
-    mount -o ro /dev/mapper/$1 disk"#;
-const END_BAD_INODES: &str = "umount disk || true; dmsetup remove $1 || true; losetup -d $(cat loop)";
-
-/// Regression: the run was stopped, because eight small files could not be opened.
-#[test]
-fn small_files_whose_inodes_can_not_be_read() {
-    let test = "sync::bad_files::small_files_whose_inodes_can_not_be_read";
-    within(test, "tmpfs", |memory| {
-        let (place, device) = (memory.path(), format!("ferry-bad-{}", std::process::id()));
-        let perform = |script: &str| shell(place, &script.replace("$1", &device));
-        let made = if is_installed("dmsetup") && is_installed("debugfs") {
-            let made = perform(BAD_INODES);
-            if made.status.success() {
-                Ok(())
-            } else {
-                Err(String::from_utf8_lossy(&made.stderr).into_owned())
-            }
-        } else {
-            Err("dmsetup or debugfs is not installed".to_owned())
-        };
-        let runs = made.map(|()| {
-            COMMANDS.map(|words| {
-                let output = ferry(place, &[words, &["disk/source", "target"]].concat());
-                let copied = entries(&place.join("target"));
-                fs::remove_dir_all(place.join("target")).unwrap();
-                (output, copied)
-            })
-        });
-        let names: Vec<String> = (1..=400).map(|at| at.to_string()).collect();
-        let can_be_read = |name: &&String| fs::metadata(place.join("disk/source").join(name)).is_ok();
-        let (good, bad): (Vec<_>, Vec<_>) = names.iter().partition(can_be_read);
-        perform(END_BAD_INODES);
-        let runs = match runs {
-            Ok(runs) => runs,
-            Err(why) => {
-                skip::<()>(&why);
-                return;
-            }
-        };
-        assert!(bad.len() == 64 && good.len() == 336, "{} can't be read", bad.len());
-        for (output, copied) in runs {
-            let paths: Vec<String> = bad.iter().map(|name| format!("disk/source/{name}")).collect();
-            assert_reported(&output, "Input/output error", &paths);
-            assert_eq!(copied.len(), good.len());
-        }
     });
 }
 
