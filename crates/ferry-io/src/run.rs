@@ -227,6 +227,14 @@ impl Io {
     }
 
     /// Returns the groups of this process beside [`Self::group`] (getgroups(2)); none in a simulation, or if they can't be read.
+    ///
+    /// ```
+    /// use ferry_io::{Options, SetupError, run};
+    ///
+    /// let ((own, others), _) = run(&Options::default(), async |io| (io.group(), io.other_groups()))?;
+    /// println!("group {own}, supplementary {others:?}");
+    /// # Ok::<(), SetupError>(())
+    /// ```
     #[must_use]
     pub fn other_groups(&self) -> Vec<u32> {
         match &self.shared.sim {
