@@ -162,6 +162,38 @@ fn a_few_files_that_can_not_be_read_beside_many_small_ones() {
     });
 }
 
+/// Makes 400 small files on ext4, and cuts the device so that the inodes of some can't be read.
+const BAD_INODES: &str = "truncate -s 64M image
+    mkfs.ext4 -q -I 256 -b 1024 -N 512 -O ^flex_bg,^has_journal -E lazy_itable_init=0 image >log 2>&1
+    mkdir disk; mount -o loop image disk; for at in $(seq 400); do printf '%0100d' $at >disk/$at; done
+    umount disk; mount -o loop,ro image disk; truncate -s 48M image";
+
+/// Regression: the run was stopped, because eight small files could not be opened.
+#[test]
+fn small_files_whose_inodes_can_not_be_read() {
+    within("sync::bad_files::small_files_whose_inodes_can_not_be_read", "tmpfs", |memory| {
+        let place = memory.path();
+        let made = shell(place, BAD_INODES);
+        if !made.status.success() {
+            skip::<()>(&String::from_utf8_lossy(&made.stderr));
+            return;
+        }
+        let names: Vec<String> = (1..=400).map(|at| at.to_string()).collect();
+        for words in COMMANDS {
+            let output = ferry(place, &[words, &["disk", "target"]].concat());
+            let is_bad = |name: &&String| fs::metadata(place.join("disk").join(name)).is_err();
+            let bad: Vec<String> = names.iter().filter(is_bad).map(|name| format!("disk/{name}")).collect();
+            assert!(bad.len() > 8 && bad.len() < 200, "{} can't be read", bad.len());
+            assert_reported(&output, "Input/output error", &bad);
+            let mut copied = entries(&place.join("target"));
+            copied.remove("lost+found");
+            assert_eq!(copied.len(), names.len() - bad.len());
+            fs::remove_dir_all(place.join("target")).unwrap();
+        }
+        assert!(shell(place, "umount disk").status.success());
+    });
+}
+
 /// Makes a filesystem on a device, and cuts the device to `megabytes`: what is behind can't be read.
 fn cut_device(test: &str, kind: &str, megabytes: u64) {
     within(test, "tmpfs", |memory| {
