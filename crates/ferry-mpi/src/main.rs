@@ -35,6 +35,11 @@ use talk::PAUSE;
 use wire::Wire;
 
 fn main() -> ExitCode {
+    let variable = |name: &str| std::env::var(name).ok();
+    if let Some(advice) = unjoined::advice(&mpi::environment::library_version().unwrap_or_default(), variable)
+    {
+        failures::complain(advice);
+    }
     let Some((universe, _)) = mpi::initialize_with_threading(mpi::Threading::Funneled) else {
         eprintln!("ferry-mpi: cannot initialise MPI");
         return ExitCode::FAILURE;
@@ -50,7 +55,7 @@ fn main() -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
-    if let Some(why) = unjoined::refusal(wire.ranks(), |name| std::env::var(name).ok()) {
+    if let Some(why) = unjoined::refusal(wire.ranks(), variable) {
         failures::complain(&why);
         return ExitCode::FAILURE;
     }
