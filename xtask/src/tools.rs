@@ -70,6 +70,10 @@ const TOOLS_FOR_ALL: &[Tool] = &[
     tool("openmpi-bin", "mpirun"),
     tool("libopenmpi-dev", "mpicc"),
     Tool { package: "libclang-dev", sign: Sign::Package },
+    tool("slurmctld", "slurmctld"),
+    tool("slurmd", "slurmd"),
+    tool("slurm-client", "srun"),
+    tool("munge", "munged"),
 ];
 
 /// Returns PATH with the folders of mount and mkfs, which a user's or a service's may lack.

@@ -11,6 +11,7 @@ mod kills;
 mod limits;
 mod machines;
 mod options;
+mod slurm;
 mod sync;
 mod trace;
 mod verify;
