@@ -375,7 +375,7 @@ fn a_folder_of_another_group_keeps_its_set_group_id_bit_beside_an_acl() {
     let tree = |text: &str| {
         ["access", "default", "both", "new"]
             .iter()
-            .fold(Tree::new(), |tree, name| tree.with(&format!("{name}/file"), file(text)))
+            .fold(Tree::new(), |tree, name| tree.with(format!("{name}/file"), file(text)))
     };
     for words in [&["sync", "-v"][..], &["cp", "-aT"]] {
         let pair = Pair::new(memory.path(), 0, &tree("new"), &tree("older"));
