@@ -1,7 +1,6 @@
 //! State that all entries of one run share: options, limits, counters, and where failures go.
 
 mod filesystems;
-mod shares;
 mod tally;
 
 use std::path::PathBuf;
@@ -32,7 +31,6 @@ use crate::report::{
 };
 use crate::turns::Turns;
 
-use shares::Shares;
 use tally::Tally;
 
 /// One run.
@@ -45,7 +43,6 @@ pub(crate) struct Run {
     pub(crate) observer: Arc<dyn Observer>,
     pub(crate) tally: Tally,
     pub(crate) limits: Limits,
-    pub(crate) shares: Shares,
     pub(crate) operands: Operands,
     pub(crate) links: Links,
     pub(crate) open_folders: OpenFolders,
@@ -178,7 +175,6 @@ impl Run {
             observer,
             tally: Tally::default(),
             limits,
-            shares: Shares::default(),
             operands: Operands::default(),
             links: Links::default(),
             open_folders: OpenFolders::new(cached),

@@ -192,8 +192,7 @@ async fn copy_entries(
     };
     let Some(first) = first else { return };
     let left = std::iter::once(first).chain(std::iter::from_fn(|| next().map(Left::Listed)));
-    let share = run.shares.take(at_once);
-    let ended = for_each(share.at_once, left, async |left: Left<'_>| {
+    let ended = for_each(at_once, left, async |left: Left<'_>| {
         let begun = match left {
             // Also in a cancelled run: its target may be begun, and is to be removed or reported.
             Left::Last(last) => plain::Ended::Last(last),
