@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use ferry_tree::fill::SplitMix64;
 
 use crate::job::{
-    PROGRAM, copy_alone, end, expect_equal, make_many, make_random, mpirun, names, ranks, signal, turn,
+    PROGRAM, copy_alone, end, expect_equal, files, make_many, make_random, mpirun, names, ranks, signal, turn,
 };
 
 const SMALL: &[&str] = &["--range", "64K", "--lease", "16"];
@@ -392,26 +392,70 @@ fn totals_of_both_steps_are_those_of_the_single_program() {
     }
 }
 
+/// Makes a pair of trees that differ in part: the target is the source with other entries over some of its names.
+fn make_pair(place: &Path, seed: u64) {
+    let path = |name: &str| place.join(name);
+    make_random(place, seed, &path("source"));
+    if seed % 2 == 0 {
+        make_random(place, seed + 100, &path("target"));
+        return;
+    }
+    copy_alone(&path("source"), &path("target"));
+    let mut random = SplitMix64::new(seed);
+    for file in files(&path("target")) {
+        match random.below(4) {
+            0 => fs::remove_file(&file).unwrap(),
+            1 => {
+                fs::remove_file(&file).unwrap();
+                fs::write(&file, "other").unwrap();
+            }
+            _ => {}
+        }
+    }
+    fs::write(path("target/foreign"), "foreign").unwrap();
+}
+
 #[test]
-fn a_plan_is_the_one_that_the_single_program_writes() {
+fn a_plan_is_the_one_that_the_single_program_writes_with_any_number_of_ranks() {
     let _turn = turn();
-    let place = tempfile::tempdir().unwrap();
-    let path = |name: &str| place.path().join(name);
     let Some(program) = std::env::var_os("FERRY_PROGRAM") else {
         println!("SKIP: FERRY_PROGRAM does not name the program to compare with");
         return;
     };
-    make_random(place.path(), 5, &path("source"));
-    make_random(place.path(), 105, &path("target"));
-    let plan = |name: &str| format!("--plan={}", path(name).display());
-    let mut alone = Command::new(&program);
-    alone.args(["sync", "--delete", &plan("wanted")]).args([path("source"), path("target")]);
-    assert!(alone.output().unwrap().status.success());
-    let before = listed(&path("target"));
-    let options = ["--delete", &plan("found")];
-    let output = end(sync(4, &options, &path("source"), &path("target")).spawn().unwrap());
-    assert!(output.status.success(), "{}", said(&output));
-    assert_eq!(listed(&path("target")), before, "a plan changes nothing");
-    let read = |name: &str| fs::read_to_string(path(name)).unwrap();
-    assert!(read("wanted").lines().count() > 20 && read("found") == read("wanted"));
+    for seed in 0..4 {
+        let place = tempfile::tempdir().unwrap();
+        let path = |name: &str| place.path().join(name);
+        make_pair(place.path(), seed);
+        let alone = |options: &[&str]| {
+            let mut alone = Command::new(&program);
+            alone.args(["sync", "--delete"]).args(options).args([path("source"), path("target")]);
+            let output = alone.output().unwrap();
+            assert!(output.status.success(), "seed {seed}: {}", said(&output));
+            output
+        };
+        let plan = |name: &str| format!("--plan={}", path(name).display());
+        alone(&[&plan("wanted")]);
+        let shown = alone(&["--dry-run"]);
+        let before = listed(&path("target"));
+        let read = |name: &str| fs::read_to_string(path(name)).unwrap();
+        assert!(read("wanted").lines().count() > 10, "seed {seed}: {}", read("wanted"));
+        for ranks in [1, 2, 4] {
+            let many = |option: &str| {
+                let options = ["--delete", option];
+                let output = end(sync(ranks, &options, &path("source"), &path("target")).spawn().unwrap());
+                assert!(output.status.success(), "seed {seed}, {ranks} ranks: {}", said(&output));
+                output
+            };
+            many(&plan("found"));
+            assert_eq!(read("found"), read("wanted"), "seed {seed}, {ranks} ranks");
+            assert_eq!(many("--dry-run").stdout, shown.stdout, "seed {seed}, {ranks} ranks");
+            assert_eq!(listed(&path("target")), before, "a plan changes nothing");
+        }
+        let mut apply = Command::new(&program);
+        let output = apply.arg("sync").arg("--apply").arg(path("found")).output().unwrap();
+        assert!(output.status.success(), "seed {seed}: {}", said(&output));
+        ferry_tree::remove::remove(&path("target/.ferry-trash")).unwrap();
+        alone(&[]);
+        expect_equal(&path("source"), &path("target"), &format!("seed {seed}"));
+    }
 }
