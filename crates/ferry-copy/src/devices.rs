@@ -8,7 +8,7 @@
 //! others may be on other devices. Later operands on that device are passed over.
 //!
 //! Limits: what is mounted within a tree is not asked about, and with `--parents` only the device of the working directory is.
-//! A source can't be asked whose filesystem has no direct I/O, or that has no file of 4 KiB or more (on ext4 and XFS: no file with
+//! A source can't be asked if its filesystem has no direct I/O, or if it has no file of 4 KiB or more (on ext4 and XFS: no file with
 //! bytes). A device that is slow to fail holds up all workers that have met an error.
 
 use std::fmt;

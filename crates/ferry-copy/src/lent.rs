@@ -44,7 +44,7 @@ pub(crate) async fn lend(run: &Run, folder: &Arc<Folder>, and_source: bool) {
 async fn add(run: &Run, dir: &Dir) -> Option<u32> {
     let found = dir.stat().await.ok()?;
     let mode = found.mode & 0o7777;
-    // chmod(2) by a user outside the folder's group would clear the set-group-ID bit.
+    // chmod(2) by a user outside the folder's group clears the set-group-ID bit.
     let loses_bit = mode & SET_GROUP_ID != 0 && !run.user.is_in(found.gid);
     if found.uid != run.user.id || mode & CHANGE == CHANGE || loses_bit {
         return None;

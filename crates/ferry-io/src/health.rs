@@ -210,11 +210,11 @@ impl Search {
     /// Lists a folder, and notes its files and folders.
     fn list(&mut self, at: usize) -> Result<(), Errno> {
         for (nth, entry) in rustix::fs::Dir::read_from(&self.folders[at])?.enumerate() {
-            let entry = entry?;
             if nth == ENTRIES {
                 self.is_partial = true;
                 break;
             }
+            let entry = entry?;
             let name = entry.file_name();
             match entry.file_type() {
                 FileType::RegularFile => self.files.push((at, name.to_owned())),
@@ -226,13 +226,12 @@ impl Search {
                         Err(errno) => self.fail_folder(errno),
                     }
                 }
-                FileType::Directory => self.is_partial = true,
+                FileType::Directory | FileType::Unknown => self.is_partial = true,
                 FileType::Symlink
                 | FileType::Fifo
                 | FileType::Socket
                 | FileType::CharacterDevice
-                | FileType::BlockDevice
-                | FileType::Unknown => {}
+                | FileType::BlockDevice => {}
             }
         }
         Ok(())
@@ -294,6 +293,8 @@ impl Search {
         if Health::is_in_doubt(errno) {
             self.failed_folders += 1;
             self.last = Some(errno);
+        } else {
+            self.is_partial = true;
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Processes that a launcher has started together, and MPI does not join: each would do the whole job, or MPI ends it.
+//! Processes that a launcher has started together, and that MPI does not join: each would do the whole job, or MPI ends all of them.
 
 /// Names the number of processes that a launcher has started: srun (srun(1)), and launchers that speak PMI-1.
 const STARTED: [&str; 2] = [STEP, "PMI_SIZE"];
@@ -13,7 +13,7 @@ const OWN: &str = "OMPI_COMM_WORLD_SIZE";
 
 /// Returns advice to print before MPI begins, once for all processes that srun has started.
 ///
-/// Open MPI 4 usually ends the processes that srun starts without PMIx, after a text that does not name the option. An Open
+/// Open MPI 4 usually ends the processes that srun starts with neither PMIx nor PMI, after a text that does not name the option. An Open
 /// MPI that was built for PMI-1 of Slurm begins all the same, and can't be told from the others, so this is no refusal.
 pub(crate) fn advice(library: &str, variable: impl Fn(&str) -> Option<String>) -> Option<&'static str> {
     let is_first_of_step = variable(STEP).is_some() && variable(INDEX).is_some_and(|index| index == "0");

@@ -248,9 +248,10 @@ impl<'a> Walk<'a> {
         if self.found.failed == 0 && !self.io.is_stopped() { marks } else { Vec::new() }
     }
 
-    /// Returns true if files may lack bytes because a run ended with its session, and this walk has not compared all of them.
+    /// Returns true if files may lack bytes because a run ended with its session, and neither this walk nor the other parts of
+    /// its plan compare all of them.
     pub(crate) fn leaves_doubts(&self) -> bool {
-        self.run_marks.has_doubts() && !self.is_whole()
+        self.run_marks.has_doubts() && !self.is_whole() && !self.choices.is_part
     }
 
     /// Returns true if everything takes part.

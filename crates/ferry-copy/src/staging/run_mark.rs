@@ -6,11 +6,14 @@
 //!
 //! The name of a mark has the session in which it was made ([`Session`]). After kill(2) the session goes on, and the page cache
 //! has all bytes, so nothing is compared. A run that is at work holds a lock on its mark. Another run may take a mark for that of
-//! an ended run before it is locked, and remove it. So a run looks at its mark once more after locking it, and makes another one.
+//! an ended run before it is locked, and remove it. So a run looks at its mark once more after locking it, and makes another one if
+//! it is gone. No two marks of a process have one name, because the name is what is removed.
 //!
 //! Limits: there is no mark if the user can't make files in the root, none on filesystems that other hosts may write to, and none
-//! on FAT and exFAT. A crash that follows the end of a run finds no mark. Filesystems that are mounted beneath the root have
-//! sessions of their own, which no mark knows.
+//! on FAT and exFAT. A crash that follows the end of a run finds no mark, neither its own nor those of killed runs that it has removed.
+//! Filesystems that are mounted beneath the root have sessions of their own, which no mark knows.
+
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use ferry_io::{Dir, File, Name, OpenHow, Session, Time, protect};
 
@@ -21,7 +24,9 @@ use super::part::PRIVATE;
 const PREFIX: &str = ".ferry-";
 const END: &str = ".run";
 /// Names that are tried; processes of several PID namespaces may have one number.
-const ATTEMPTS: u64 = 16;
+const ATTEMPTS: u32 = 16;
+/// Number of the next mark of this process.
+static NEXT: AtomicU64 = AtomicU64::new(0);
 
 /// The mark of a run, as its name describes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,7 +102,9 @@ impl RunMark {
     pub(crate) async fn remove(&self, dir: &Dir, folder: u64) {
         let Ok(file) = dir.open(&self.name(folder), OpenHow::read()).await else { return };
         // Held until the name is gone: its run does not take the mark for its own meanwhile.
-        if file.try_lock_shared().unwrap_or(true) {
+        let is_over = file.try_lock_shared().unwrap_or(true);
+        // Without a link, the name may be that of a later process with the same number.
+        if is_over && file.stat().await.is_ok_and(|found| found.links > 0) {
             dir.unlink(&self.name(folder)).await.ok();
         }
     }
@@ -120,7 +127,8 @@ impl OwnRunMark {
     /// Marks a folder. `meanwhile` runs between making a mark and locking it, as another run may.
     async fn make_beside(dir: &Dir, folder: u64, mut meanwhile: impl AsyncFnMut(&RunMark)) -> Option<Self> {
         let session = dir.session().filter(|_| is_marked(dir))?;
-        for number in 0..ATTEMPTS {
+        for _ in 0..ATTEMPTS {
+            let number = NEXT.fetch_add(1, Ordering::Relaxed);
             let mark = RunMark { session, process: std::process::id(), number };
             match protect(dir.open(&mark.name(folder), OpenHow::create(PRIVATE))).await {
                 Ok(file) => {

@@ -64,15 +64,15 @@ pub struct Tried {
     pub bytes: u64,
     /// Time of its calls in nanoseconds.
     pub took_ns: u64,
-    /// Its time in percent of the leader's, when they were last compared. `None` for the leader, and for a way that was
-    /// not compared with it.
+    /// Time in percent of the leader's, when they were last compared. `None` for the leader, and for a way that was not
+    /// compared with it.
     ///
     /// The mean speeds of ways should not be compared: they are of different moments.
     pub percent: Option<u64>,
 }
 
 impl Tried {
-    /// Its mean speed in bytes per second.
+    /// Returns the mean speed in bytes per second.
     #[must_use]
     pub fn speed(&self) -> u64 {
         let speed = u128::from(self.bytes) * 1_000_000_000 / u128::from(self.took_ns.max(1));
@@ -119,7 +119,7 @@ struct Arm {
     took_ns: u64,
     /// Its times in percent of the leader's.
     ratios: Samples,
-    /// Their median at the last comparison.
+    /// Median of the ratios at the last comparison.
     percent: Option<u64>,
     /// Set once it had a piece in this round.
     is_tried: bool,
@@ -344,8 +344,8 @@ impl Race {
         self.round_began = self.moved;
         self.compare_anew();
         for arm in &mut self.arms {
-            let Arm { bytes, took_ns, is_excluded, .. } = *arm;
-            *arm = Arm { bytes, took_ns, is_excluded, ..Arm::default() };
+            let Arm { bytes, took_ns, percent, is_excluded, .. } = *arm;
+            *arm = Arm { bytes, took_ns, percent, is_excluded, ..Arm::default() };
         }
     }
 

@@ -259,6 +259,18 @@ fn a_leader_that_becomes_far_slower_is_replaced() {
     assert!(way(Way::Mapped128) < GIB / 2 + 16 * MIB, "{tried:?}");
 }
 
+/// Regression: what was compared just before all ways were compared anew counted as not compared.
+#[test]
+fn a_copy_that_ends_soon_after_a_change_has_compared_its_ways() {
+    let (paces, later) =
+        (paces([500_000, 400_000, 250_000, 500_000]), paces([2_000_000, 1_000_000, 3_000_000, 2_000_000]));
+    for left in 0..32 {
+        let mut device = Device { paces, later, changes_at: GIB - left * 4 * MIB, noise: 2, seed: 3 };
+        let (_, tried) = copy(BY_KERNEL, &mut device, GIB);
+        assert!(tried[1..].iter().all(|tried| tried.percent.is_some()), "{left}: {tried:?}");
+    }
+}
+
 /// Copies a gigabyte to a device of which the time for the mebibyte at an offset is given. Fails if that takes more than `percent`
 /// of the time of the best single way.
 fn assert_regret(field: Field, percent: u64, pace: impl Fn(Way, u64) -> u64) {

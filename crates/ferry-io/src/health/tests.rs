@@ -23,7 +23,8 @@ fn few_folders_are_listed_and_small_files_prove_nothing() {
 fn small_files_are_read_where_they_have_blocks_of_their_own() {
     let root = tempfile::tempdir().unwrap();
     let file = root.path().join("small");
-    std::fs::write(&file, "small").unwrap();
+    // Not so few bytes that they are stored in the inode.
+    std::fs::write(&file, [1; 1000]).unwrap();
     std::fs::File::open(&file).unwrap().sync_all().unwrap();
     let mut search = search(root.path());
     // The temporary folder may be on any filesystem.
@@ -69,6 +70,21 @@ fn a_device_fails_if_all_its_files_do_and_they_are_few() {
     assert_eq!(health_of(3 * TRIED, |_| Err(Errno::IO)), Health::Fails(Errno::IO));
     // A file of another user, for example.
     assert_eq!(health_of(3, |at| Err([Errno::IO, Errno::IO, Errno::ACCESS][at])), Health::Unknown);
+}
+
+/// Regression: the device counted as failing if the files of a folder that could not be opened were the only good ones.
+#[test]
+fn a_folder_that_is_refused_may_have_good_files() {
+    let root = tempfile::tempdir().unwrap();
+    for (is_refused, health) in [(false, Health::Fails(Errno::IO)), (true, Health::Unknown)] {
+        let mut search = search(root.path());
+        search.list(0).unwrap();
+        if is_refused {
+            search.fail_folder(Errno::ACCESS);
+        }
+        search.files = vec![(0, c"a".to_owned()), (0, c"b".to_owned())];
+        assert_eq!(search.decide(|_, _, _| Err(Errno::IO)), health, "{is_refused}");
+    }
 }
 
 #[test]

@@ -132,11 +132,7 @@ impl Cluster {
     }
 
     fn wait_until(&self, otherwise: &str, is_so: impl Fn(&Self) -> bool) {
-        let since = Instant::now();
-        while !is_so(self) {
-            assert!(since.elapsed() < MOST, "{otherwise}");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        assert!(within(MOST, || is_so(self)), "{otherwise}");
     }
 
     /// Waits until no job is queued or running.
@@ -150,10 +146,17 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        self.command("scancel").args(["--signal=KILL", "--user=root"]).output().ok();
+        // Without its daemon, a command waits for a minute.
+        self.command("timeout").args(["10", "scancel", "--signal=KILL", "--user=root"]).output().ok();
+        let queue = |cluster: &Self| cluster.command("timeout").args(["10", "squeue", "-h"]).output().ok();
+        let is_empty = |output: Option<Output>| output.is_none_or(|output| output.stdout.is_empty());
+        within(Duration::from_secs(10), || is_empty(queue(self)));
         for mut daemon in self.daemons.drain(..).rev() {
             signal(daemon.id(), "TERM");
-            daemon.wait().ok();
+            if !within(Duration::from_secs(10), || daemon.try_wait().is_ok_and(|ended| ended.is_some())) {
+                daemon.kill().ok();
+                daemon.wait().ok();
+            }
         }
         if std::thread::panicking() {
             for name in ["munged", "slurmctld", "slurmd"] {
@@ -162,6 +165,18 @@ impl Drop for Cluster {
             }
         }
     }
+}
+
+/// Waits until something is so, and returns false if it was not within the time.
+fn within(most: Duration, mut is_so: impl FnMut() -> bool) -> bool {
+    let since = Instant::now();
+    while !is_so() {
+        if since.elapsed() > most {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    true
 }
 
 /// Returns PATH with the folder of daemons.

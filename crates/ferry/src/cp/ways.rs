@@ -19,7 +19,7 @@ pub(super) fn explain(tried: &[Tried]) -> String {
     format!("large files: tried {ways} ways; kept {kept}; {next}")
 }
 
-/// Its time divided by that of the kept way, when they were last compared.
+/// Returns the time of a way divided by that of the kept way, when they were last compared.
 pub(super) fn relative_time(tried: &Tried) -> Option<f64> {
     let percent = u32::try_from(tried.percent?).unwrap_or(u32::MAX);
     Some(f64::from(percent) / 100.0)

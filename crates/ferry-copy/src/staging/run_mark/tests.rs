@@ -99,19 +99,21 @@ fn marks_that_are_made_while_another_run_clears_them_away_are_there() {
             }
         };
         scope.spawn(move || ferry_io::run(&ferry_io::Options::default(), clears).unwrap());
-        let missing = ferry_io::run(&options, async |io: ferry_io::Io| {
+        let found = ferry_io::run(&options, async |io: ferry_io::Io| {
             let dir = io.folder(&ferry_io::Paths::new(), path).unwrap();
-            let mut missing = 0;
+            let (mut made, mut missing) = (0, 0);
             for _ in 0..5_000 {
                 // None at all if each of the sixteen was removed.
                 let Some(own) = OwnRunMark::make(&dir, FOLDER).await else { continue };
+                made += 1;
                 missing += u32::from(!has(&dir, &own.mark).await);
                 own.remove(&dir, FOLDER).await;
             }
-            missing
+            (made, missing)
         });
         is_over.store(true, std::sync::atomic::Ordering::Relaxed);
-        assert_eq!(missing.unwrap().0, 0);
+        let (made, missing) = found.unwrap().0;
+        assert!(made > 2_500 && missing == 0, "{made} made, {missing} of them missing");
     });
 }
 
@@ -119,9 +121,24 @@ fn marks_that_are_made_while_another_run_clears_them_away_are_there() {
 fn sixteen_names_are_tried_for_a_mark() {
     with_folder(async |dir| {
         let mut made = Vec::new();
-        while let Some(mark) = OwnRunMark::make(&dir, FOLDER).await {
-            made.push(mark);
-        }
+        let own = OwnRunMark::make_beside(&dir, FOLDER, async |mark| {
+            mark.remove(&dir, FOLDER).await;
+            made.push(*mark);
+        });
+        assert!(own.await.is_none());
         assert_eq!(made.len(), 16);
+    });
+}
+
+/// Regression: a mark whose run had ended meanwhile was found by its name, and another run's mark of that name was removed.
+#[test]
+fn no_two_marks_of_a_process_have_one_name() {
+    with_folder(async |dir| {
+        let first = OwnRunMark::make(&dir, FOLDER).await.unwrap();
+        let mark = first.mark;
+        first.remove(&dir, FOLDER).await;
+        let second = OwnRunMark::make(&dir, FOLDER).await.unwrap();
+        mark.remove(&dir, FOLDER).await;
+        assert!(second.mark != mark && has(&dir, &second.mark).await);
     });
 }

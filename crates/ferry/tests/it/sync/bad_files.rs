@@ -164,7 +164,7 @@ fn a_few_files_that_can_not_be_read_beside_many_small_ones() {
 
 /// Makes 400 small files on ext4, and cuts the device so that the inodes of some can't be read.
 const BAD_INODES: &str = "truncate -s 64M image
-    mkfs.ext4 -q -I 256 -b 1024 -N 512 -O ^flex_bg,^has_journal -E lazy_itable_init=0 image >log 2>&1
+    mkfs.ext4 -q -I 256 -b 1024 -N 512 -O ^flex_bg,^has_journal -E lazy_itable_init=0 image
     mkdir disk; mount -o loop image disk; for at in $(seq 400); do printf '%0100d' $at >disk/$at; done
     umount disk; mount -o loop,ro image disk; truncate -s 48M image";
 

@@ -107,6 +107,33 @@ fn after_a_new_mount_files_of_a_killed_run_are_compared() {
     });
 }
 
+/// Regression: each part warned of files that other parts compare.
+#[test]
+fn parts_of_a_plan_compare_them_all() {
+    let test = "sync::run_mark::parts_of_a_plan_compare_them_all";
+    Device::within(test, |place, device| {
+        let scene = Scene::new(place, device);
+        scene.lose(NEW);
+        device.restore();
+        let target = scene.target.to_str().unwrap();
+        for words in [
+            &["--split", "2", "source", target, "lists"][..],
+            &["--open", "lists"],
+            &["--part", "1", "lists"],
+            &["--part", "2", "lists"],
+            &["--close", "lists"],
+        ] {
+            let output = Command::new(FERRY).arg("plan").args(words).current_dir(place).output().unwrap();
+            assert!(
+                output.status.success() && !said(&output).contains(DOUBTS),
+                "{words:?}: {}",
+                said(&output)
+            );
+        }
+        assert!(scene.is_equal());
+    });
+}
+
 /// Regression: such a file kept its attributes, and was not listed.
 #[test]
 fn files_that_are_found_equal_get_their_attributes() {
