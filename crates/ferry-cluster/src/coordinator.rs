@@ -145,6 +145,10 @@ impl Coordinator {
     /// Begins to grant leases. If lines were replayed, [`Line::Resumed`] is written to the journal before.
     pub fn begin(&mut self) {
         self.resume();
+        // The others were listed, and all batches of their names copied.
+        for node in self.files.awaited() {
+            self.release(node);
+        }
         for key in self.files.begin() {
             self.frontier.open(key);
         }
@@ -169,6 +173,7 @@ impl Coordinator {
         for node in relisted {
             self.frontier.open(Key::Folder(node));
         }
+        self.files.await_files(|node| self.tree.is_listed_again(node));
     }
 
     /// Takes a message. Returns the record that the journal is to have before anything is sent.
@@ -398,7 +403,7 @@ impl Coordinator {
             }
             Key::Range(file, start) => {
                 let (_, start, size) = self.files.range(file, start)?;
-                Work::Range { file: large(file)?, start, size }
+                Work::Range { file: large(file)?, start, size, makes_part: !self.files.has_part(file) }
             }
             Key::Close(file) => Work::Close { file: large(file)? },
             Key::Discard(file) => Work::Discard { file: large(file)? },

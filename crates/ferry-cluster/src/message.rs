@@ -121,6 +121,8 @@ pub enum Work {
         start: u64,
         /// Size of the range.
         size: u64,
+        /// Set for the first range of a file that may have no part: this rank makes it.
+        makes_part: bool,
     },
     /// Set the attributes of a large file after its last range, and give it its name.
     Close {
@@ -231,6 +233,9 @@ pub struct NewLarge {
     pub name: Text,
     /// The version that was found.
     pub version: Version,
+    /// Set if the file has no part: ranges that an interrupted job has copied are lost.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub lacks_part: bool,
 }
 
 /// A name found whose file has several.

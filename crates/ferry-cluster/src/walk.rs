@@ -85,6 +85,8 @@ pub struct Found {
     pub folders: Vec<Text>,
     /// Large files, to be copied in ranges.
     pub large: Vec<(Text, Version)>,
+    /// Large files without a part, which the rank makes that copies the first range.
+    pub without_part: Vec<(Text, Version)>,
     /// Names whose files have several.
     pub linked: Vec<Linked>,
 }
@@ -154,7 +156,7 @@ pub struct Walk {
     /// The same folder, unless a piece of it is being performed.
     listing: Option<usize>,
     files: Vec<(usize, Vec<Text>)>,
-    large: Vec<(Place, Text, Version)>,
+    large: Vec<(Place, Text, Version, bool)>,
     linked: Vec<(Place, Linked)>,
 }
 
@@ -272,10 +274,11 @@ impl Walk {
                 self.todo.push(Todo::Folder(inner));
             }
         }
-        if !(found.large.is_empty() && found.linked.is_empty()) {
+        // The coordinator may know of files in a folder that is listed again.
+        if again || !(found.large.is_empty() && found.without_part.is_empty() && found.linked.is_empty()) {
             self.outlive(folder);
         }
-        self.note(Place::Folder(folder), found.large, found.linked);
+        self.note(Place::Folder(folder), found.large, found.without_part, found.linked);
         if is_whole {
             self.folders[folder].progress = Progress::Listed;
             self.keeper = self.keeper.filter(|&keeper| keeper != folder);
@@ -289,12 +292,19 @@ impl Walk {
     /// Notes files that were found among those of a batch, and not copied.
     pub fn found_in_batch(&mut self, index: usize, found: Found) {
         if let Ok(work) = u32::try_from(index) {
-            self.note(Place::Work(work), found.large, found.linked);
+            self.note(Place::Work(work), found.large, found.without_part, found.linked);
         }
     }
 
-    fn note(&mut self, place: Place, large: Vec<(Text, Version)>, linked: Vec<Linked>) {
-        self.large.extend(large.into_iter().map(|(name, version)| (place, name, version)));
+    fn note(
+        &mut self,
+        place: Place,
+        large: Vec<(Text, Version)>,
+        without_part: Vec<(Text, Version)>,
+        linked: Vec<Linked>,
+    ) {
+        self.large.extend(large.into_iter().map(|(name, version)| (place, name, version, false)));
+        self.large.extend(without_part.into_iter().map(|(name, version)| (place, name, version, true)));
         self.linked.extend(linked.into_iter().map(|linked| (place, linked)));
     }
 
@@ -409,7 +419,9 @@ impl Walk {
             files.filter_map(|(folder, names)| Some(NewFiles { at: of_folder(folder)?, names })).collect();
         let large = self.large.drain(..);
         let large = large
-            .filter_map(|(place, name, version)| Some(NewLarge { at: at(place)?, name, version }))
+            .filter_map(|(place, name, version, lacks_part)| {
+                Some(NewLarge { at: at(place)?, name, version, lacks_part })
+            })
             .collect();
         let linked = self.linked.drain(..);
         let linked = linked

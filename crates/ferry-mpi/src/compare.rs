@@ -238,7 +238,7 @@ impl Rank<'_> {
                     self.cut(Origin::Work(index), &folder, (names, true), CHUNK[0]);
                     self.end_if_done(walk, Origin::Work(index), &folder);
                 }
-                Work::Range { file, start, size } => {
+                Work::Range { file, start, size, .. } => {
                     let range = start..start.saturating_add(size);
                     self.send(Piece::Range { index, file, range });
                 }

@@ -308,7 +308,7 @@ impl Rank<'_> {
                 true
             }
             Work::Owner { folder, name } => self.copy_owner(&folder, &name).await,
-            Work::Range { file, start, size } => {
+            Work::Range { file, start, size, makes_part } => {
                 let has_to_wait = self.ranges.free() == 0;
                 let Ok(_turn) = self.ranges.acquire().await else { return None };
                 self.talk.receive();
@@ -316,7 +316,7 @@ impl Rank<'_> {
                 if self.check().is_err() || has_to_wait && walk.borrow().idle() > 0 {
                     return None;
                 }
-                let is_done = self.copy_range(&file, start..start + size).await;
+                let is_done = self.copy_range(&file, start..start + size, makes_part).await;
                 self.spend_bytes(walk);
                 is_done
             }

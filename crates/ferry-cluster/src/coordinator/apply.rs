@@ -3,8 +3,7 @@
 use super::links::Step;
 use super::tree::Added;
 use super::{Coordinator, OutOfStep};
-use crate::message::{At, Key, NewLinked, Outcome, Report, State, Version};
-use crate::text::Text;
+use crate::message::{At, Key, NewLarge, NewLinked, Outcome, Report, State, Version};
 
 /// Numbers of a report's folders; `None` for one that an interrupted job has reported.
 type Folders = Vec<Option<u64>>;
@@ -45,7 +44,7 @@ impl Coordinator {
         }
         for large in &report.large {
             if let Some(node) = self.place(keys, &folders, large.at)? {
-                self.add_large(node, &large.name, large.version);
+                self.add_large(node, large);
             }
         }
         for linked in &report.linked {
@@ -88,16 +87,21 @@ impl Coordinator {
         }
     }
 
-    fn add_large(&mut self, node: u64, name: &Text, version: Version) {
+    fn add_large(&mut self, node: u64, new: &NewLarge) {
         let again = self.tree.is_listed_again(node);
-        if let Some(key) = self.files.add((node, name), version, None, (&self.settings, again)) {
-            self.tree.begin_one(node);
-            self.open_range(key);
+        if let Some(known) = again.then(|| self.files.find(node, &new.name)).flatten() {
+            if let Some(key) = self.files.find_again(known, new, &self.settings) {
+                self.open_file(key);
+            }
+            return;
         }
+        let key = self.files.add((node, &new.name), (new.version, !new.lacks_part), None, &self.settings);
+        self.tree.begin_one(node);
+        self.open_file(key);
     }
 
-    /// Adds the first range of a file. While records are replayed, ranges are not noted one by one.
-    fn open_range(&mut self, key: Key) {
+    /// Adds the first piece of a file. While records are replayed, such pieces are not noted one by one.
+    fn open_file(&mut self, key: Key) {
         if !self.frontier.is_replayed() {
             self.frontier.open(key);
         }
@@ -125,9 +129,8 @@ impl Coordinator {
             return;
         };
         let name = name.clone();
-        if let Some(key) = self.files.add((node, &name), version, Some(id), (&self.settings, false)) {
-            self.open_range(key);
-        }
+        let key = self.files.add((node, &name), (version, true), Some(id), &self.settings);
+        self.open_file(key);
     }
 
     /// Applies the outcome of a piece of work.
@@ -138,11 +141,12 @@ impl Coordinator {
             Key::Folder(number) => match outcome {
                 Outcome::Listing => self.settle(number, State::Listing),
                 Outcome::Listed => self.settle(number, State::Listed),
-                Outcome::Done | Outcome::Failed | Outcome::Untouched => self.remove(number),
+                Outcome::Done | Outcome::Failed | Outcome::Untouched => self.end_folder(number),
             },
             Key::Finish(number) => self.remove(number),
             Key::Files(id) => {
                 let batch = self.batches.remove(&id).ok_or(OutOfStep)?;
+                self.release(batch.node);
                 self.end_one(batch.node);
             }
             Key::Owner(id) => self.end_owner(id, is_done)?,
@@ -207,11 +211,33 @@ impl Coordinator {
         if self.tree.set(number, state) {
             self.frontier.open(Key::Finish(number));
         }
+        self.release(number);
+    }
+
+    /// Has large files of a folder wait no more if all names in it were found again. The others are complete or removed.
+    pub(super) fn release(&mut self, node: u64) {
+        let is_found = self.tree.is_listed_again(node) && self.tree.is_listed(node);
+        if !is_found || !self.files.is_awaited(node) || self.batches.values().any(|batch| batch.node == node)
+        {
+            return;
+        }
+        for key in self.files.release(node) {
+            self.open_file(key);
+        }
     }
 
     fn end_one(&mut self, node: u64) {
         if self.tree.end_one(node) {
             self.frontier.open(Key::Finish(node));
+        }
+    }
+
+    /// Removes a folder that was reported as finished, unless an interrupted job has found something in it that is not done.
+    fn end_folder(&mut self, number: u64) {
+        if self.tree.has_pending(number) {
+            self.settle(number, State::Listed);
+        } else {
+            self.remove(number);
         }
     }
 

@@ -1,8 +1,12 @@
 //! Large files: which of their ranges are done.
+//!
+//! A folder of which an interrupted job has listed a part is listed again. Until a rank has found a large file in it again,
+//! no range of the file is granted, because the file's part may be missing, or the file may have another version. Then all
+//! its ranges are copied. No other rank works on the file at that moment.
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::message::{Key, Settings, Version};
+use crate::message::{Key, NewLarge, Settings, Version};
 use crate::text::Text;
 
 #[derive(Debug)]
@@ -22,6 +26,10 @@ struct File {
     held: u64,
     /// Set if a range could not be copied.
     has_failed: bool,
+    /// Set once a rank has made the part. Before, only the first range is granted.
+    has_part: bool,
+    /// Set until the file is found again, or all of its folder is.
+    is_awaited: bool,
     /// The name that it is the copy of, if its file has several.
     owner: Option<u64>,
 }
@@ -39,18 +47,14 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// Adds a file; `None` if it is known, because an interrupted job has found it. Returns its first range.
+    /// Adds a file. Returns its first range.
     pub(super) fn add(
         &mut self,
         (node, name): (u64, &Text),
-        version: Version,
+        (version, has_part): (Version, bool),
         owner: Option<u64>,
-        (settings, may_be_known): (&Settings, bool),
-    ) -> Option<Key> {
-        let is_it = |file: &File| file.node == node && file.name == *name;
-        if may_be_known && self.files.values().any(is_it) {
-            return None;
-        }
+        settings: &Settings,
+    ) -> Key {
         let id = self.next;
         self.next += 1;
         let file = File {
@@ -63,10 +67,59 @@ impl Files {
             done: BTreeSet::new(),
             held: 0,
             has_failed: false,
+            has_part,
+            is_awaited: false,
             owner,
         };
         self.files.insert(id, file);
-        Some(Key::Range(id, 0))
+        Key::Range(id, 0)
+    }
+
+    /// Returns the number of a file that is known.
+    pub(super) fn find(&self, node: u64, name: &Text) -> Option<u64> {
+        self.files.iter().find(|(_, file)| file.node == node && file.name == *name).map(|(&id, _)| id)
+    }
+
+    /// Notes that a known file was found again. Returns what is to be done of it, if that was awaited.
+    pub(super) fn find_again(&mut self, id: u64, found: &NewLarge, settings: &Settings) -> Option<Key> {
+        let file = self.files.get_mut(&id).filter(|file| file.is_awaited)?;
+        file.is_awaited = false;
+        if found.lacks_part || file.version != found.version {
+            (file.version, file.range) = (found.version, settings.range(found.version.size));
+            (file.low, file.done) = (0, BTreeSet::new());
+            (file.has_failed, file.has_part) = (false, !found.lacks_part);
+        }
+        Some(file.begin(id))
+    }
+
+    /// Has files wait until they are found again.
+    pub(super) fn await_files(&mut self, is_awaited: impl Fn(u64) -> bool) {
+        for file in self.files.values_mut() {
+            file.is_awaited = is_awaited(file.node);
+        }
+    }
+
+    /// Returns the folders of files that wait.
+    pub(super) fn awaited(&self) -> BTreeSet<u64> {
+        self.files.values().filter(|file| file.is_awaited).map(|file| file.node).collect()
+    }
+
+    /// Returns true if a file of a folder waits.
+    pub(super) fn is_awaited(&self, node: u64) -> bool {
+        self.files.values().any(|file| file.is_awaited && file.node == node)
+    }
+
+    /// Has the files of a folder wait no more, because all of it was found. Returns what is to be done of them.
+    pub(super) fn release(&mut self, node: u64) -> Vec<Key> {
+        let awaited = self.files.iter_mut().filter(|(_, file)| file.node == node && file.is_awaited);
+        let mut keys: Vec<Key> = awaited
+            .map(|(&id, file)| {
+                file.is_awaited = false;
+                file.begin(id)
+            })
+            .collect();
+        keys.sort_unstable();
+        keys
     }
 
     /// Takes a range. The key of one that was given back names it; otherwise it is the next of its file, and the key
@@ -79,7 +132,7 @@ impl Files {
         }
         file.next = start + file.range;
         file.skip_done();
-        let more = file.next < file.version.size && !file.has_failed;
+        let more = file.has_part && file.next < file.version.size && !file.has_failed;
         (start, more.then_some(Key::Range(id, file.next)))
     }
 
@@ -89,22 +142,32 @@ impl Files {
         Some((id, start, file.range.min(file.version.size.saturating_sub(start))))
     }
 
+    /// Returns true once a file has its part.
+    pub(super) fn has_part(&self, id: u64) -> bool {
+        self.files.get(&id).is_none_or(|file| file.has_part)
+    }
+
     /// Returns a file's folder, name and version.
     pub(super) fn file(&self, id: u64) -> Option<(u64, &Text, Version)> {
         self.files.get(&id).map(|file| (file.node, &file.name, file.version))
     }
 
-    /// Notes the outcome of a range. Returns what is left to be done, if that was the last.
+    /// Notes the outcome of a range. Returns what is to be done next, if that was the last range, or the one before which no
+    /// other could be copied.
     pub(super) fn end_range(&mut self, id: u64, start: u64, is_done: bool, is_replayed: bool) -> Option<Key> {
         let file = self.files.get_mut(&id)?;
         if !is_replayed {
             file.held = file.held.saturating_sub(1);
         }
+        let is_first = is_done && !file.has_part;
         match is_done {
             true => file.end(start),
             false => file.has_failed = true,
         }
-        if is_replayed { None } else { file.end_key(id) }
+        if is_replayed {
+            return None;
+        }
+        file.end_key(id).or_else(|| is_first.then(|| file.begin(id)))
     }
 
     /// Notes that a range was given back untouched. Returns the end of a failed file that no rank works on.
@@ -125,17 +188,10 @@ impl Files {
         Some(Ended { node, owner })
     }
 
-    /// Returns what is to be done of each file, after records were replayed.
+    /// Returns what is to be done of each file that does not wait, after records were replayed.
     pub(super) fn begin(&mut self) -> Vec<Key> {
-        let mut keys: Vec<Key> = self
-            .files
-            .iter_mut()
-            .filter_map(|(&id, file)| {
-                file.next = file.low;
-                file.skip_done();
-                file.end_key(id).or(Some(Key::Range(id, file.next)))
-            })
-            .collect();
+        let files = self.files.iter_mut().filter(|(_, file)| !file.is_awaited);
+        let mut keys: Vec<Key> = files.map(|(&id, file)| file.begin(id)).collect();
         keys.sort_unstable();
         keys
     }
@@ -146,7 +202,15 @@ impl Files {
 }
 
 impl File {
+    /// Returns the first piece that is to be done.
+    fn begin(&mut self, id: u64) -> Key {
+        self.next = self.low;
+        self.skip_done();
+        self.end_key(id).unwrap_or(Key::Range(id, self.next))
+    }
+
     fn end(&mut self, start: u64) {
+        self.has_part = true;
         self.done.insert(start);
         while self.done.remove(&self.low) {
             self.low += self.range;

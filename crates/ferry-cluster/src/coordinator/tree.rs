@@ -79,7 +79,6 @@ impl Tree {
         node.state = state;
         if state == State::Listed {
             node.reported = None;
-            node.again = false;
         }
         state == State::Listed && node.pending == 0
     }
@@ -92,8 +91,18 @@ impl Tree {
         self.nodes.get(&number).is_some_and(|node| node.state == State::Listing)
     }
 
+    /// Returns true if an interrupted job has listed a part of a folder, also after the rest was listed.
     pub(super) fn is_listed_again(&self, number: u64) -> bool {
         self.nodes.get(&number).is_some_and(|node| node.again)
+    }
+
+    pub(super) fn is_listed(&self, number: u64) -> bool {
+        self.nodes.get(&number).is_some_and(|node| node.state == State::Listed)
+    }
+
+    /// Returns true if something in a folder is not done.
+    pub(super) fn has_pending(&self, number: u64) -> bool {
+        self.nodes.get(&number).is_some_and(|node| node.pending > 0)
     }
 
     /// Notes that this job has made a folder.

@@ -84,7 +84,7 @@ fn a_folder_with_a_large_file_is_left_to_the_coordinator_with_those_above_it() {
     let report = report(&mut walk);
     assert_eq!(report.outcomes, [Outcome::Listed]);
     assert_eq!(report.folders.len(), 1);
-    assert_eq!(report.large, [NewLarge { at: At::New(0), name: "big".into(), version }]);
+    assert_eq!(report.large, [NewLarge { at: At::New(0), name: "big".into(), version, lacks_part: false }]);
 }
 
 #[test]
@@ -126,6 +126,15 @@ fn folders_in_one_that_is_listed_again_are_reported_and_not_walked() {
     assert_eq!(report.outcomes, [Outcome::Listed]);
     assert!(report.folders.iter().all(|folder| folder.state == State::Unlisted));
     assert_eq!(report.folders.len(), 2);
+}
+
+#[test]
+fn a_folder_that_is_listed_again_is_finished_by_the_coordinator_which_may_know_of_files_in_it() {
+    let again = Work::Folder { path: "a".into(), again: true, is_new: false };
+    let mut walk = Walk::new(lease(vec![again]), &settings(100));
+    let (a, _) = enter(&mut walk);
+    walk.found(a, Found::default(), true);
+    assert_eq!(report(&mut walk).outcomes, [Outcome::Listed]);
 }
 
 #[test]

@@ -5,4 +5,5 @@
 mod job;
 mod model;
 mod rank;
+mod relist;
 mod runs;

@@ -86,6 +86,8 @@ pub(crate) struct Copied {
     pub(crate) links: BTreeMap<Text, Text>,
     /// Bytes of large files that were copied, by offset.
     pub(crate) ranges: BTreeMap<Text, BTreeMap<u64, u64>>,
+    /// Large files that have a part.
+    pub(crate) parts: BTreeSet<Text>,
     /// Number of times that each range was copied.
     pub(crate) range_copies: BTreeMap<(Text, u64), u64>,
     /// Number of times that each folder was listed.
@@ -96,6 +98,12 @@ impl Copied {
     /// Returns true if a name is there.
     pub(crate) fn has(&self, path: &Text) -> bool {
         self.files.contains_key(path) || self.links.contains_key(path) || self.failed.contains(path)
+    }
+
+    /// Removes the part of a file, and with it the bytes.
+    pub(crate) fn lose(&mut self, path: &Text) {
+        self.parts.remove(path);
+        self.ranges.remove(path);
     }
 
     /// Sets a folder's attributes, after which nothing may change in it.

@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 
 use ferry_cluster::{
-    Found, Leases, Next, Settings, Stop, Task, Text, ToCoordinator, ToRank, Totals, Version, Walk, Work,
+    Found, LargeFile, Leases, Next, Settings, Stop, Task, Text, ToCoordinator, ToRank, Totals, Version, Walk,
+    Work,
 };
 use ferry_tree::fill::SplitMix64;
 
@@ -219,7 +220,12 @@ impl Rank {
             found.linked.push((file.name.clone(), (0, file.inode), links, Some(version)));
         } else if file.size >= self.settings.large() {
             if !(self.is_resumed && copied.has(&path)) {
-                found.large.push((file.name.clone(), version));
+                if !self.is_resumed {
+                    copied.parts.insert(path.clone());
+                }
+                let has_part = copied.parts.contains(&path);
+                let large = if has_part { &mut found.large } else { &mut found.without_part };
+                large.push((file.name.clone(), version));
             }
         } else if !(self.is_resumed && copied.has(&path)) {
             self.make(folder, &path, copied);
@@ -259,14 +265,17 @@ impl Rank {
                     self.make(&folder, &path, copied);
                 }
             }
-            Work::Range { file, start, size } => {
+            Work::Range { file, start, size, makes_part } => {
                 let path = file.folder.join(&file.name);
                 if self.is_resumed && copied.has(&path) {
                     return true;
                 }
                 copied.touch(&file.folder);
                 assert!(start + size <= file.version.size, "a range ends behind its file");
-                if fails {
+                if makes_part {
+                    copied.parts.insert(path.clone());
+                }
+                if fails || !has_part(model, copied, &file) {
                     return false;
                 }
                 copied.ranges.entry(path.clone()).or_default().insert(start, size);
@@ -280,16 +289,21 @@ impl Rank {
                 if self.is_resumed && copied.has(&path) {
                     return true;
                 }
+                if !has_part(model, copied, &file) {
+                    copied.failed.insert(path);
+                    return false;
+                }
                 let mut end = 0;
                 for (&start, &size) in &copied.ranges[&path] {
                     assert_eq!(start, end, "{path:?} is closed with a gap or an overlap");
                     end = start + size;
                 }
                 assert_eq!(end, file.version.size, "{path:?} is closed before its last range");
+                copied.parts.remove(&path);
                 self.make(&file.folder, &path, copied);
             }
             Work::Discard { file } => {
-                copied.ranges.remove(&file.folder.join(&file.name));
+                copied.lose(&file.folder.join(&file.name));
                 copied.failed.insert(file.folder.join(&file.name));
                 return false;
             }
@@ -313,4 +327,9 @@ impl Rank {
         }
         true
     }
+}
+
+/// Returns true if a large file has its part. One with several names is copied without.
+fn has_part(model: &Model, copied: &Copied, file: &LargeFile) -> bool {
+    model.links[&file.version.inode] > 1 || copied.parts.contains(&file.folder.join(&file.name))
 }

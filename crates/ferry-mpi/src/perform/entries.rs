@@ -239,11 +239,30 @@ impl Rank<'_> {
         } else if self.setup.compares() && self.is_kept(pair, name, stat).await? {
             self.kept.set(self.kept.get() + 1);
         } else {
-            // No other rank knows of the file yet.
-            let part = part(name.as_bytes(), version).ok_or(FailureKind::Changed)?;
-            self.copier.begin_ranges_of(pair, &part, stat).await?;
-            found.large.push((text(name), version));
+            self.sort_large(pair, name, stat, found).await?;
         }
+        Ok(())
+    }
+
+    /// Notes a file that is to be copied in ranges, and sees to its part.
+    async fn sort_large(
+        &self,
+        pair: &Pair,
+        name: &Name,
+        stat: &Stat,
+        found: &mut Found,
+    ) -> Result<(), FailureKind> {
+        let version = version(stat);
+        let part = part(name.as_bytes(), version).ok_or(FailureKind::Changed)?;
+        if !self.setup.is_resumed {
+            // No other rank knows of the file yet.
+            self.copier.begin_ranges_of(pair, &part, stat).await?;
+        } else if !may_hold(&self.copier.folders(pair).await?.1, &part).await {
+            // An empty part would count as one with the ranges that the journal lists.
+            found.without_part.push((text(name), version));
+            return Ok(());
+        }
+        found.large.push((text(name), version));
         Ok(())
     }
 

@@ -52,14 +52,18 @@ impl Rank<'_> {
         target.size == looked.source.size && !may_hold(&folder, &looked.part).await
     }
 
-    /// Copies a range.
-    pub(super) async fn copy_range(&self, file: &LargeFile, range: Range<u64>) -> bool {
+    /// Copies a range. The first one of a file may have to make the part.
+    pub(super) async fn copy_range(&self, file: &LargeFile, range: Range<u64>, makes_part: bool) -> bool {
         let Some(looked) = self.look(file).await else { return false };
         if self.is_done(&looked).await {
             return true;
         }
         let Looked { pair, name, part, source, .. } = &looked;
-        let copied = self.copier.copy_range(pair, (name, part), source, range).await;
+        let begun = if makes_part { self.copier.begin_ranges_of(pair, part, source).await } else { Ok(()) };
+        let copied = match begun {
+            Ok(()) => self.copier.copy_range(pair, (name, part), source, range).await,
+            Err(kind) => Err(kind),
+        };
         self.note(pair, name, copied)
     }
 

@@ -11,6 +11,7 @@ mod kills;
 mod limits;
 mod machines;
 mod options;
+mod relist;
 mod slurm;
 mod sync;
 mod trace;
