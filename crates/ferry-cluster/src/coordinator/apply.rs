@@ -88,12 +88,12 @@ impl Coordinator {
     }
 
     fn add_large(&mut self, node: u64, new: &NewLarge) {
-        let again = self.tree.is_listed_again(node);
-        if let Some(known) = again.then(|| self.files.find(node, &new.name)).flatten() {
-            if let Some(key) = self.files.find_again(known, new, &self.settings) {
-                self.open_file(key);
+        if self.tree.is_listed_again(node) {
+            let (is_known, keys) = self.files.find_again(node, new);
+            keys.into_iter().for_each(|key| self.open_file(key));
+            if is_known {
+                return;
             }
-            return;
         }
         let key = self.files.add((node, &new.name), (new.version, !new.lacks_part), None, &self.settings);
         self.tree.begin_one(node);

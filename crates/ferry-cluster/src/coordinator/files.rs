@@ -1,8 +1,8 @@
 //! Large files: which of their ranges are done.
 //!
 //! A folder of which an interrupted job has listed a part is listed again. Until a rank has found a large file in it again,
-//! no range of the file is granted, because the file's part may be missing, or the file may have another version. Then all
-//! its ranges are copied. No other rank works on the file at that moment.
+//! no range of the file is granted, because the file's part may be missing. Then all its ranges are copied again. If the file
+//! has another version, the part of the old one is removed. No other rank works on the file at that moment.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -24,7 +24,7 @@ struct File {
     done: BTreeSet<u64>,
     /// Ranges that ranks hold.
     held: u64,
-    /// Set if a range could not be copied.
+    /// Set if a range could not be copied, or the source has another version: the part is removed.
     has_failed: bool,
     /// Set once a rank has made the part. Before, only the first range is granted.
     has_part: bool,
@@ -75,21 +75,27 @@ impl Files {
         Key::Range(id, 0)
     }
 
-    /// Returns the number of a file that is known.
-    pub(super) fn find(&self, node: u64, name: &Text) -> Option<u64> {
-        self.files.iter().find(|(_, file)| file.node == node && file.name == *name).map(|(&id, _)| id)
-    }
-
-    /// Notes that a known file was found again. Returns what is to be done of it, if that was awaited.
-    pub(super) fn find_again(&mut self, id: u64, found: &NewLarge, settings: &Settings) -> Option<Key> {
-        let file = self.files.get_mut(&id).filter(|file| file.is_awaited)?;
-        file.is_awaited = false;
-        if found.lacks_part || file.version != found.version {
-            (file.version, file.range) = (found.version, settings.range(found.version.size));
-            (file.low, file.done) = (0, BTreeSet::new());
-            (file.has_failed, file.has_part) = (false, !found.lacks_part);
+    /// Notes that a file was found in a folder that is listed again. Returns true if the file is known in this version, and
+    /// what is to be done of the known versions.
+    pub(super) fn find_again(&mut self, node: u64, found: &NewLarge) -> (bool, Vec<Key>) {
+        let (mut is_known, mut keys) = (false, Vec::new());
+        let known = self.files.iter_mut().filter(|(_, file)| file.node == node && file.name == found.name);
+        for (&id, file) in known {
+            let is_it = file.version == found.version;
+            is_known |= is_it;
+            if !std::mem::take(&mut file.is_awaited) {
+                continue;
+            }
+            if !is_it {
+                file.has_failed = true;
+            } else if found.lacks_part || file.has_failed {
+                (file.low, file.done) = (0, BTreeSet::new());
+                (file.has_failed, file.has_part) = (false, !found.lacks_part);
+            }
+            keys.push(file.begin(id));
         }
-        Some(file.begin(id))
+        keys.sort_unstable();
+        (is_known, keys)
     }
 
     /// Has files wait until they are found again.

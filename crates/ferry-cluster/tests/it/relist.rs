@@ -105,7 +105,8 @@ fn said(work: &Work) -> String {
         }
         Work::Close { file } => format!("close {}", file.version.size),
         Work::Finish { .. } => "finish".to_owned(),
-        Work::Owner { .. } | Work::Discard { .. } | Work::Link { .. } => panic!("{work:?}"),
+        Work::Discard { file } => format!("discard {}", file.version.size),
+        Work::Owner { .. } | Work::Link { .. } => panic!("{work:?}"),
     }
 }
 
@@ -166,15 +167,27 @@ fn ranges_of_a_file_that_has_its_part_stay_done() {
 }
 
 #[test]
-fn no_range_of_another_version_counts_as_done() {
+fn a_file_of_another_version_is_copied_as_a_whole_and_the_part_of_the_old_one_is_removed() {
     for (lacks_part, first) in [(true, "0 + 100 of 350, part"), (false, "0 + 100 of 350")] {
+        let works = [first, "100 + 100 of 350", "200 + 100 of 350", "300 + 50 of 350", "close 350", "finish"];
         let mut job = listed_again(&interrupted(), Outcome::Listed, &found(NEW, lacks_part), &[]);
-        for work in [first, "100 + 100 of 350", "200 + 100 of 350", "300 + 50 of 350", "close 350", "finish"]
-        {
-            job.perform(work);
+        let mut resumed = Job::begin(&job.lines);
+        for job in [&mut job, &mut resumed] {
+            job.perform("discard 250");
+            works.iter().for_each(|work| job.perform(work));
+            job.expect_complete();
         }
-        job.expect_complete();
     }
+}
+
+#[test]
+fn a_file_that_has_its_old_version_again_is_copied_as_a_whole() {
+    let mut job = Job::begin(&interrupted());
+    let lease = job.expect("folder again");
+    job.answer(lease, (false, Outcome::Listing), &found(NEW, true), &[]);
+    let mut job = listed_again(&job.lines, Outcome::Listed, &found(OLD, true), &[]);
+    job.perform("discard 350");
+    expect_all_copied(&mut job);
 }
 
 #[test]
@@ -213,7 +226,7 @@ fn a_file_whose_part_was_removed_fails_or_is_copied_from_its_beginning() {
         let mut lost = BTreeSet::new();
         for kills in 0.. {
             let parameters = (1 + u32::try_from(random.below(6)).unwrap(), random.next_u64(), 0);
-            let after = (kills < 6).then(|| random.below(900));
+            let after = (kills < 6).then(|| random.below(400));
             match run(&model, &mut copied, &mut journal, settings, parameters, (kills > 0, after)) {
                 Ended::Complete(_) => break,
                 Ended::Killed(_) => {}

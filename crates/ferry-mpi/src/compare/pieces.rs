@@ -160,5 +160,5 @@ fn to_cluster(found: compare::Found) -> Found {
         (Text::from(name), version)
     });
     let large = large.collect();
-    Found { folders: found.folders.into_iter().map(Text::from).collect(), large, linked: Vec::new() }
+    Found { folders: found.folders.into_iter().map(Text::from).collect(), large, ..Found::default() }
 }

@@ -218,7 +218,6 @@ impl Rank<'_> {
         stat: &Stat,
         found: &mut Found,
     ) -> Result<(), FailureKind> {
-        let version = version(stat);
         if stat.kind == FileKind::Directory {
             found.folders.push(text(name));
         } else if self.rules.is_linked(stat) {
