@@ -65,6 +65,20 @@ impl Model {
         model
     }
 
+    /// Returns a folder with many files, of which each fifth is large.
+    pub(crate) fn wide(seed: u64, large: u64) -> Self {
+        let mut random = SplitMix64::new(seed);
+        let mut model = Self::default();
+        let files = (1..=100).map(|inode| {
+            let size = if inode % 5 == 0 { large + random.below(3 * large) } else { random.below(large) };
+            File { name: Text::from(format!("f{inode}").as_bytes()), size, inode }
+        });
+        let folder = Folder { folders: Vec::new(), files: files.collect() };
+        model.links.extend(folder.files.iter().map(|file| (file.inode, 1)));
+        model.folders.insert(Text::default(), folder);
+        model
+    }
+
     fn sizes(&self) -> BTreeMap<u64, u64> {
         let files = self.folders.values().flat_map(|folder| &folder.files);
         files.map(|file| (file.inode, file.size)).collect()

@@ -240,6 +240,54 @@ impl Rank {
         self.unreported.push(path.clone());
     }
 
+    fn copy_range(
+        &mut self,
+        walk: &mut Walk,
+        file: &LargeFile,
+        (start, size, makes_part): (u64, u64, bool),
+        fails: bool,
+        (model, copied): (&Model, &mut Copied),
+    ) -> bool {
+        let path = file.folder.join(&file.name);
+        if self.is_resumed && copied.has(&path) {
+            return true;
+        }
+        copied.touch(&file.folder);
+        assert!(start + size <= file.version.size, "a range ends behind its file");
+        if makes_part {
+            copied.parts.insert(path.clone());
+        }
+        if fails || !has_part(model, copied, file) {
+            return false;
+        }
+        copied.ranges.entry(path.clone()).or_default().insert(start, size);
+        *copied.range_copies.entry((path.clone(), start)).or_default() += 1;
+        self.totals.bytes += size;
+        self.unreported.push(path);
+        walk.spend(0, size);
+        true
+    }
+
+    fn close(&mut self, file: &LargeFile, model: &Model, copied: &mut Copied) -> bool {
+        let path = file.folder.join(&file.name);
+        if self.is_resumed && copied.has(&path) {
+            return true;
+        }
+        if !has_part(model, copied, file) {
+            copied.failed.insert(path);
+            return false;
+        }
+        let mut end = 0;
+        for (&start, &size) in &copied.ranges[&path] {
+            assert_eq!(start, end, "{path:?} is closed with a gap or an overlap");
+            end = start + size;
+        }
+        assert_eq!(end, file.version.size, "{path:?} is closed before its last range");
+        copied.parts.remove(&path);
+        self.make(&file.folder, &path, copied);
+        true
+    }
+
     fn do_work(
         &mut self,
         walk: &mut Walk,
@@ -266,42 +314,10 @@ impl Rank {
                 }
             }
             Work::Range { file, start, size, makes_part } => {
-                let path = file.folder.join(&file.name);
-                if self.is_resumed && copied.has(&path) {
-                    return true;
-                }
-                copied.touch(&file.folder);
-                assert!(start + size <= file.version.size, "a range ends behind its file");
-                if makes_part {
-                    copied.parts.insert(path.clone());
-                }
-                if fails || !has_part(model, copied, &file) {
-                    return false;
-                }
-                copied.ranges.entry(path.clone()).or_default().insert(start, size);
-                *copied.range_copies.entry((path.clone(), start)).or_default() += 1;
-                self.totals.bytes += size;
-                self.unreported.push(path);
-                walk.spend(0, size);
+                let range = (start, size, makes_part);
+                return self.copy_range(walk, &file, range, fails, (model, copied));
             }
-            Work::Close { file } => {
-                let path = file.folder.join(&file.name);
-                if self.is_resumed && copied.has(&path) {
-                    return true;
-                }
-                if !has_part(model, copied, &file) {
-                    copied.failed.insert(path);
-                    return false;
-                }
-                let mut end = 0;
-                for (&start, &size) in &copied.ranges[&path] {
-                    assert_eq!(start, end, "{path:?} is closed with a gap or an overlap");
-                    end = start + size;
-                }
-                assert_eq!(end, file.version.size, "{path:?} is closed before its last range");
-                copied.parts.remove(&path);
-                self.make(&file.folder, &path, copied);
-            }
+            Work::Close { file } => return self.close(&file, model, copied),
             Work::Discard { file } => {
                 copied.lose(&file.folder.join(&file.name));
                 copied.failed.insert(file.folder.join(&file.name));

@@ -218,9 +218,8 @@ fn a_file_that_may_be_in_a_batch_waits_for_the_batch() {
 #[test]
 fn a_file_whose_part_was_removed_fails_or_is_copied_from_its_beginning() {
     let (mut whole, mut failed) = (0, 0);
-    for seed in 0..300 {
-        let (model, mut copied, mut journal) =
-            (Model::random(seed, 2 * RANGE), Copied::default(), Vec::new());
+    for seed in 0..200 {
+        let (model, mut copied, mut journal) = (Model::wide(seed, 2 * RANGE), Copied::default(), Vec::new());
         let mut random = SplitMix64::new(seed);
         let settings = Settings { lease_entries: 1 + random.below(30), ..Settings::new(4).in_ranges(RANGE) };
         let mut lost = BTreeSet::new();
@@ -242,6 +241,6 @@ fn a_file_whose_part_was_removed_fails_or_is_copied_from_its_beginning() {
         failed += copied.failed.len();
         whole += lost.difference(&copied.failed).count();
     }
-    assert!(failed > 0 && whole > 20, "{failed} files failed, and {whole} are whole");
+    assert!(failed > 0 && whole > 200, "{failed} files failed, and {whole} are whole");
     println!("{failed} files failed, and {whole} are whole");
 }
