@@ -24,8 +24,8 @@ use crate::target::Target;
 const PRIVATE: u32 = 0o600;
 
 impl Copier {
-    /// Makes a file's part, unless it is there. Only the process that finds the file does this, before others know of it: a part
-    /// that is missing later has lost its ranges.
+    /// Makes a file's part, unless it is there. Only one process does this, before others know of the file or before any other
+    /// range is copied: a part that is missing later has lost its ranges.
     ///
     /// # Errors
     /// Those of openat(2).
