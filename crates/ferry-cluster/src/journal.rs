@@ -8,7 +8,7 @@ use crate::message::{Line, Settings};
 use crate::text::Text;
 
 /// Version of the format.
-const FORMAT: u32 = 4;
+const FORMAT: u32 = 5;
 /// Hexadecimal digits of a checksum.
 const DIGITS: usize = 16;
 
