@@ -396,7 +396,7 @@ fn totals_of_both_steps_are_those_of_the_single_program() {
 fn make_pair(place: &Path, seed: u64) {
     let path = |name: &str| place.join(name);
     make_random(place, seed, &path("source"));
-    if seed % 2 == 0 {
+    if seed.is_multiple_of(2) {
         make_random(place, seed + 100, &path("target"));
         return;
     }
