@@ -551,12 +551,6 @@ impl Copier {
         self.run.summary()
     }
 
-    /// Number of entries of one folder to be copied at once.
-    #[must_use]
-    pub fn entries_at_once(&self) -> usize {
-        self.run.limits.entries_at_once
-    }
-
     /// Number of folders to be worked in at once, by all workers.
     #[must_use]
     pub fn folders_at_once(&self) -> usize {

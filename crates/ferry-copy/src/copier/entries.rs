@@ -17,6 +17,12 @@ use crate::staging;
 use crate::target::{Ahead, Seen};
 
 impl Copier {
+    /// Number of entries of one folder to be copied at once.
+    #[must_use]
+    pub fn entries_at_once(&self) -> usize {
+        self.run.limits.entries_at_once
+    }
+
     /// Counts entries as done, for a progress bar.
     pub fn count_entries(&self, number: u64) {
         self.run.progress.entries_done.add(number);
